@@ -1,0 +1,1 @@
+"""Pure accounting: frames and assumptions in, results out."""

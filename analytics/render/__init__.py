@@ -1,0 +1,1 @@
+"""A computed month as text or JSON."""
