@@ -1,0 +1,60 @@
+"""The estimate as text: the answer in a sentence, then the figures behind it."""
+
+from fractions import Fraction
+
+from analytics.estimate import HOURS_PER_DAY, Assumptions, BreakEven, Estimate, whole_tokens
+
+LABEL_WIDTH = 26
+
+
+def as_text(given: Assumptions, result: Estimate, api_output_price: Fraction | None) -> str:
+    """Several lines; amounts in the currency of the assumptions, shown to four decimals."""
+    lines = [_answer(result, api_output_price), ""]
+    lines += [_row(label, value) for label, value in _figures(given, result)]
+    if result.break_even is not None and api_output_price is not None:
+        lines += ["", *_against(result.break_even, api_output_price)]
+    return "\n".join(lines)
+
+
+def _answer(result: Estimate, api_output_price: Fraction | None) -> str:
+    cost = result.cost_per_mtok_output
+    if cost is None:
+        return f"A million output tokens have no price: {result.reason}."
+    answer = f"A million output tokens cost {_amount(cost)}"
+    if api_output_price:
+        answer += (
+            f", {float(cost / api_output_price):,.2f} times the API's {_amount(api_output_price)}"
+        )
+    return f"{answer}."
+
+
+def _figures(given: Assumptions, result: Estimate) -> list[tuple[str, str]]:
+    whole = result.fixed_per_month + result.energy_per_month
+    return [
+        ("fixed per month", _amount(result.fixed_per_month)),
+        ("energy per month", _amount(result.energy_per_month)),
+        ("all per month", _amount(whole)),
+        ("output tokens per month", f"{round(result.tokens_per_month):,}"),
+        ("hours per day", f"{float(given.hours_per_day):,.2f}"),
+    ]
+
+
+def _against(meet: BreakEven, api_output_price: Fraction) -> list[str]:
+    price = _amount(api_output_price)
+    if meet.utilization is None:
+        verdict = "always" if meet.verdict == "always" else "never, not even at 24 hours a day"
+        return [f"Break-even against {price} (output-only): {verdict}."]
+    return [
+        f"Break-even against {price} (output-only; an API bills the input too):",
+        _row("hours per day", f"{float(meet.utilization * HOURS_PER_DAY):,.2f}"),
+        _row("utilization", f"{float(meet.utilization):.1%}"),
+        _row("output tokens per day", f"{whole_tokens(meet.tokens_per_day):,}"),
+    ]
+
+
+def _row(label: str, value: str) -> str:
+    return f"  {label:<{LABEL_WIDTH}}{value:>16}"
+
+
+def _amount(value: Fraction) -> str:
+    return f"{round(value * 10_000) / 10_000:,.4f}"
