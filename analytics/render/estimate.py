@@ -22,9 +22,8 @@ def _answer(result: Estimate, api_output_price: Fraction | None) -> str:
         return f"A million output tokens have no price: {result.reason}."
     answer = f"A million output tokens cost {_amount(cost)}"
     if api_output_price:
-        answer += (
-            f", {float(cost / api_output_price):,.2f} times the API's {_amount(api_output_price)}"
-        )
+        times = f"{float(cost / api_output_price):,.2f} times"
+        answer += f", {times} the API's {_amount(api_output_price)}"
     return f"{answer}."
 
 

@@ -1,0 +1,70 @@
+# A fresh machine needs git, make and Python 3.11+ with pip. Everything is installed inside this
+# folder (.tools, .venv) from the lock files; each step is done once, and works offline after that.
+
+PYTHON ?= python3
+UV := .tools/bin/uv
+BIN := .venv/bin
+LOCKED := pyproject.toml --universal --python-version 3.11 --all-extras --group build \
+	--generate-hashes --no-header --quiet
+
+export UV_PYTHON_DOWNLOADS := never
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test lint lock browser
+
+# The project itself is installed as a link to this folder, by the build backend from the lock.
+define sync
+$(UV) pip sync --python $(BIN)/python --require-hashes $(1)
+$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+@touch $@
+endef
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: .venv/.installed ## set everything up in this folder (.tools, .venv)
+
+run: .venv/.installed ## open the product: collector and dashboard; a demo without rigledger.toml
+	$(BIN)/rigledger up
+
+test: .venv/.installed-test browser ## install what the tests need and run them all (ARGS="-k name")
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: .venv/.installed-test ## check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+lock: $(UV) ## renew the lock files from pyproject.toml (RENEW=--upgrade: newest versions)
+	@echo "-> resolving requirements.lock and requirements-test.lock"
+	@$(UV) pip compile $(LOCKED) $(RENEW) --output-file requirements.lock
+	@$(UV) pip compile $(LOCKED) $(RENEW) --group test --group lint \
+		--constraints requirements.lock --output-file requirements-test.lock
+
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one with PYTHON=python3.x" >&2; exit 1; }
+	@echo "-> fetching the installer into .tools"
+	@$(PYTHON) -m pip install -qq --upgrade --target .tools 'uv>=0.9'
+
+.venv/pyvenv.cfg: | $(UV)
+	@echo "-> making .venv"
+	@$(UV) venv --quiet --clear --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
+
+.venv/.installed: requirements.lock pyproject.toml | .venv/pyvenv.cfg
+	@echo "-> installing what the product needs into .venv"
+	$(call sync,requirements.lock)
+
+.venv/.installed-test: requirements-test.lock .venv/.installed
+	@echo "-> installing what the tests need into .venv"
+	$(call sync,requirements-test.lock)
+
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+		command -v google-chrome >/dev/null || { \
+			[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+			echo "-> installing Chromium for the browser tests" && \
+			apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+		} || echo "No Chromium here and none could be installed: its tests are skipped."
