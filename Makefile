@@ -16,8 +16,8 @@ export PIP_ROOT_USER_ACTION := ignore
 
 # The project itself is installed as a link to this folder, by the build backend from the lock.
 define sync
-$(UV) pip sync --python $(BIN)/python --require-hashes $(1)
-$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+@$(UV) pip sync --python $(BIN)/python --require-hashes $(1)
+@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 @touch $@
 endef
 
