@@ -6,12 +6,10 @@ rig's zone. Every refusal names file and line.
 
 import datetime as dt
 import os
-import re
-import tomllib
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec import Meta, field
@@ -32,13 +30,13 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tr
     """A TOML table whose unknown keys are refused."""
 
 
-class StoreSettings(_Table, kw_only=True):
+class StoreSettings(_Table, kw_only=True, frozen=True):
     """Where the ledger lies."""
 
     path: Text = "data"
 
 
-class CollectorSettings(_Table, kw_only=True):
+class CollectorSettings(_Table, kw_only=True, frozen=True):
     """The collector's door and its cadence."""
 
     listen: Address = "127.0.0.1:8585"
@@ -46,13 +44,13 @@ class CollectorSettings(_Table, kw_only=True):
     sample_seconds: Annotated[int, Meta(ge=1, le=60)] | None = None
 
 
-class DashboardSettings(_Table, kw_only=True):
+class DashboardSettings(_Table, kw_only=True, frozen=True):
     """Where the pages are served."""
 
     listen: Address = "127.0.0.1:8501"
 
 
-class RigSettings(_Table, kw_only=True):
+class RigSettings(_Table, kw_only=True, frozen=True):
     """The host: its name, its zone and the currency of its books."""
 
     name: Text = "rig"
@@ -60,7 +58,7 @@ class RigSettings(_Table, kw_only=True):
     currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$")] = "USD"
 
 
-class Hardware(_Table, kw_only=True):
+class Hardware(_Table, kw_only=True, frozen=True):
     """An asset: what it cost and over how many years that is spread."""
 
     name: Text
@@ -82,7 +80,7 @@ class Hardware(_Table, kw_only=True):
         return nano(self.residual)
 
 
-class Electricity(_Table, kw_only=True):
+class Electricity(_Table, kw_only=True, frozen=True):
     """A tariff and the draw that no card reports, from a date on."""
 
     from_: dt.date = field(name="from")
@@ -101,7 +99,7 @@ class Electricity(_Table, kw_only=True):
         return int(Decimal(self.psu_efficiency) * 10_000)
 
 
-class UsageSettings(_Table, kw_only=True):
+class UsageSettings(_Table, kw_only=True, frozen=True):
     """What counts as an active hour, and declared peak rates per card."""
 
     active_gap: Annotated[str, Meta(pattern=r"^\d{1,4}[smh]$")] = "15m"
@@ -116,7 +114,7 @@ class UsageSettings(_Table, kw_only=True):
         return int(self.active_gap[:-1]) * unit * NANO
 
 
-class EngineSettings(_Table, kw_only=True):
+class EngineSettings(_Table, kw_only=True, frozen=True):
     """An engine: one model copy on one or several cards, from a date on."""
 
     name: Text
@@ -134,14 +132,14 @@ class EngineSettings(_Table, kw_only=True):
         return self.pool or self.model or "default"
 
 
-class Tap(_Table, kw_only=True):
+class Tap(_Table, kw_only=True, frozen=True):
     """One extra port that passes through to one engine and keeps the books."""
 
     engine: Text
     listen: Address
 
 
-class ApiPrice(_Table, kw_only=True):
+class ApiPrice(_Table, kw_only=True, frozen=True):
     """A flat price list of an API, as declared, per million tokens."""
 
     name: Text
@@ -150,13 +148,13 @@ class ApiPrice(_Table, kw_only=True):
     output: Money
 
 
-class CompareSettings(_Table, kw_only=True):
+class CompareSettings(_Table, kw_only=True, frozen=True):
     """What the same requests would have cost elsewhere."""
 
     prices: list[ApiPrice] = field(default_factory=list)
 
 
-class Settings(_Table, kw_only=True):
+class Settings(_Table, kw_only=True, frozen=True):
     """The whole file."""
 
     store: StoreSettings = field(default_factory=StoreSettings)
@@ -176,7 +174,10 @@ class Settings(_Table, kw_only=True):
         return ZoneInfo(self.rig.time_zone)
 
     def midnight_ns(self, day: dt.date) -> int:
-        """The start of a local day as ns since the epoch."""
+        """The start of a local day as ns since the epoch.
+
+        Where the clocks skip midnight itself, the day starts at that very instant.
+        """
         return to_ns(dt.datetime.combine(day, dt.time(), tzinfo=self.zone).astimezone(dt.UTC))
 
     def store_path(self) -> Path:
@@ -193,3 +194,13 @@ def nano(amount: str) -> int:
     if scaled != int(scaled):
         raise SettingsError(f"{amount!r} has more than nine decimals")
     return int(scaled)
+
+
+def load(path: Path | None) -> Settings:
+    """Read a settings file; None means ./rigledger.toml where there is one, else the defaults.
+
+    Raises SettingsError with `file:line: table.key: what is wrong; remedy`.
+    """
+    from collector.settings_file import read  # noqa: PLC0415 (it needs the structs above)
+
+    return read(path)

@@ -1,0 +1,149 @@
+"""What no single field can tell: settings that contradict each other."""
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from collector.settings import Settings, SettingsError, nano
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One setting that cannot be used: its path in the file, what is wrong, what to do."""
+
+    path: tuple[str | int, ...]
+    what: str
+    remedy: str
+
+
+def faults(settings: Settings) -> Iterator[Fault]:
+    """Every contradiction, in the order of the file's tables."""
+    yield from _zone(settings)
+    yield from _amounts(settings)
+    yield from _hardware(settings)
+    yield from _electricity(settings)
+    yield from _engines(settings)
+    yield from _addresses(settings)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of `host:port` or `[v6]:port`. Raises SettingsError."""
+    host, _, port = address.rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not bare or "[" in bare or "]" in bare or (":" in bare and bare == host):
+        raise SettingsError(f"{address!r} has no host of its own")
+    if not 0 <= int(port) <= 65_535:
+        raise SettingsError(f"{address!r} has a port above 65535")
+    return bare, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the host."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _zone(settings: Settings) -> Iterator[Fault]:
+    name = settings.rig.time_zone
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        close = get_close_matches(name, available_timezones(), n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else 'write one like "Europe/Berlin"'
+        yield Fault(("rig", "time_zone"), f"{name!r} is no time zone", remedy)
+
+
+def _amounts(settings: Settings) -> Iterator[Fault]:
+    for index, price in enumerate(settings.compare.prices):
+        if nano(price.cache_read) > nano(price.input):
+            yield Fault(
+                ("compare", "prices", index, "cache_read"),
+                f"{price.cache_read} is above the input price {price.input}",
+                "cached input costs at most what input costs; are the two exchanged?",
+            )
+
+
+def _hardware(settings: Settings) -> Iterator[Fault]:
+    for index, asset in enumerate(settings.hardware):
+        if asset.residual_nano > asset.price_nano:
+            yield Fault(
+                ("hardware", index, "residual"),
+                f"{asset.residual} is above the price {asset.price}",
+                "write what it will still be worth at the end of its life",
+            )
+
+
+def _electricity(settings: Settings) -> Iterator[Fault]:
+    seen = set()
+    for index, tariff in enumerate(settings.electricity):
+        if tariff.psu_efficiency_e4 == 0:
+            yield Fault(
+                ("electricity", index, "psu_efficiency"),
+                "a power supply cannot have efficiency 0",
+                'write a share from 0.0001 to 1 in quotes, like "0.92"',
+            )
+        if tariff.from_ in seen:
+            yield Fault(
+                ("electricity", index, "from"),
+                f"two tariffs start on {tariff.from_}",
+                "keep one of them or give the later one its own date",
+            )
+        seen.add(tariff.from_)
+
+
+def _engines(settings: Settings) -> Iterator[Fault]:
+    seen = set()
+    for index, engine in enumerate(settings.engines):
+        if (engine.name, engine.from_) in seen:
+            yield Fault(
+                ("engines", index, "name"),
+                f"two engines are called {engine.name!r} from the same day on",
+                "give each engine its own name, or the later entry its own `from`",
+            )
+        seen.add((engine.name, engine.from_))
+    names = sorted({engine.name for engine in settings.engines})
+    for index, tap in enumerate(settings.taps):
+        if tap.engine not in names:
+            known = ", ".join(names) or "none is configured"
+            yield Fault(
+                ("taps", index, "engine"),
+                f"there is no engine {tap.engine!r}",
+                f"name one of [[engines]]: {known}",
+            )
+
+
+def _addresses(settings: Settings) -> Iterator[Fault]:
+    listens: list[tuple[tuple[str | int, ...], str]] = [
+        (("collector", "listen"), settings.collector.listen),
+        (("dashboard", "listen"), settings.dashboard.listen),
+        *((("taps", i, "listen"), tap.listen) for i, tap in enumerate(settings.taps)),
+    ]
+    taken: dict[tuple[str, int], str] = {}
+    for path, address in listens:
+        try:
+            place = split_address(address)
+        except SettingsError as error:
+            yield Fault(path, str(error), 'write host and port, like "127.0.0.1:8585"')
+            continue
+        if place[1] and place in taken:
+            yield Fault(path, f"{address} is taken by {taken[place]}", "choose another port")
+        taken[place] = ".".join(str(part) for part in path)
+    yield from _open_door(settings)
+
+
+def _open_door(settings: Settings) -> Iterator[Fault]:
+    address = settings.collector.listen
+    try:
+        host, _ = split_address(address)
+    except SettingsError:
+        return
+    if not is_loopback(host) and settings.collector.token_file is None:
+        yield Fault(
+            ("collector", "listen"),
+            f"{address} can be reached from other machines",
+            "set token_file in [collector], or listen on 127.0.0.1",
+        )

@@ -1,0 +1,168 @@
+"""Reads `rigledger.toml` strictly: every refusal names file, line, key and remedy."""
+
+import difflib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from collector.settings import Settings, SettingsError
+from collector.settings_check import Fault, faults
+
+DEFAULT = Path("rigledger.toml")
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([\w\-. \"']+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"^\s*([\w\-]+|\"[^\"]*\"|'[^']*')\s*(?:\.[^=]*)?=")
+_STEP = re.compile(r"\.?([\w\-]+)|\[(\d+)\]|\[\.\.\.\]")
+
+# What to write instead, by key; keys that are not here are told by their type.
+_REMEDY = {
+    "listen": 'write host and port in quotes, like "127.0.0.1:8585"',
+    "price": 'write a decimal amount in quotes, like "17000" or "1999.99"',
+    "residual": 'write a decimal amount in quotes, like "0"',
+    "price_per_kwh": 'write a decimal amount per kWh in quotes, like "0.20"',
+    "input": 'write a price per million tokens in quotes, like "0.15"',
+    "cache_read": 'write a price per million tokens in quotes, like "0.003"',
+    "output": 'write a price per million tokens in quotes, like "0.60"',
+    "psu_efficiency": 'write a share from 0.0001 to 1 in quotes, like "0.92"',
+    "currency": 'write the three capital letters of its code, like "USD"',
+    "active_gap": 'write a number with s, m or h in quotes, like "15m"',
+    "url": 'write an address with its scheme in quotes, like "http://127.0.0.1:8001"',
+    "from": "write a date without quotes, like 2026-10-01",
+    "in_service": "write a date without quotes, like 2026-10-01",
+    "gpus": 'write a list of card UUIDs or indexes in quotes, like ["0"]',
+    "cards": 'write a list of card UUIDs or indexes in quotes, like ["0"]',
+}
+_BY_TYPE = {
+    "str": "write text in quotes",
+    "int": "write a whole number without quotes",
+    "array": "write a list in square brackets",
+    "object": "write it as a table",
+    "date": "write a date without quotes, like 2026-10-01",
+}
+
+
+def read(path: Path | None) -> Settings:
+    """Settings of a file, see `collector.settings.load`. Raises SettingsError."""
+    if path is None:
+        if not DEFAULT.exists():
+            return Settings()
+        path = DEFAULT
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path}: not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        reason = (error.strerror or "cannot be read").lower()
+        raise SettingsError(f"{path}: {reason}; name a readable file with --config") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str) -> Settings:
+    """Settings from TOML text; `name` stands for the file in refusals. Raises SettingsError."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(_syntax(str(error), text, name)) from None
+    lines = _lines(text)
+    try:
+        settings = msgspec.convert(raw, Settings, strict=True)
+    except msgspec.ValidationError as error:
+        raise SettingsError(_told(_fault(str(error), raw), lines, name)) from None
+    for fault in faults(settings):
+        raise SettingsError(_told(fault, lines, name))
+    return settings
+
+
+def _told(fault: Fault, lines: dict[tuple[str | int, ...], int], name: str) -> str:
+    where = fault.path
+    while where and where not in lines:
+        where = where[:-1]
+    line = lines.get(where, 1)
+    key = ".".join(part for part in fault.path if isinstance(part, str))
+    return f"{name}:{line}: {key}: {fault.what}; {fault.remedy}"
+
+
+def _syntax(message: str, text: str, name: str) -> str:
+    found = re.search(r"\(at line (\d+), column \d+\)", message)
+    line = int(found[1]) if found else len(text.splitlines())
+    what = message.partition(" (at ")[0]
+    return f"{name}:{line}: not TOML: {what[:1].lower()}{what[1:]}; mend this line"
+
+
+def _fault(message: str, raw: dict[str, Any]) -> Fault:
+    """Turn the validator's words into a place and a remedy."""
+    what, _, place = message.partition(" - at `$")
+    path: tuple[str | int, ...] = tuple(
+        name or (int(index) if index else "") for name, index in _STEP.findall(place.rstrip("`"))
+    )
+    path = tuple(part for part in path if part != "")
+    unknown = re.match(r"Object contains unknown field `(.*)`", what)
+    if unknown:
+        return Fault((*path, unknown[1]), "unknown key", _known(unknown[1], path))
+    missing = re.match(r"Object missing required field `(.*)`", what)
+    if missing:
+        return Fault((*path, missing[1]), "missing", f"add it; {_remedy((missing[1],), '')}")
+    return Fault(path, _plain(what, _at(raw, path)), _remedy(path, what))
+
+
+def _plain(what: str, value: Any) -> str:
+    shown = repr(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
+    kinds = re.match(r"Expected `(\w+)[^`]*`, got `(\w+)`", what)
+    if kinds:
+        return f"{shown} is {kinds[2]}, not {kinds[1]}"
+    limit = re.match(r"Expected `int` (>=|<=) (-?\d+)", what)
+    if limit:
+        return f"{shown} must be {limit[1]} {limit[2]}"
+    return f"{shown} is not possible here"
+
+
+def _remedy(path: tuple[str | int, ...], what: str) -> str:
+    names = [part for part in path if isinstance(part, str)]
+    if names and names[-1] == "kind":
+        return "write one of ninfer, llama_cpp, vllm, sglang, ollama, openai"
+    if names and names[-1] in _REMEDY:
+        return _REMEDY[names[-1]]
+    kind = re.search(r"`(\w+)", what)
+    return _BY_TYPE.get(kind[1] if kind else "str", "see the example in README.md")
+
+
+def _known(key: str, path: tuple[str | int, ...]) -> str:
+    struct: Any = Settings
+    for part in path:
+        if isinstance(part, str):
+            struct = _struct_of(struct, part)
+    names = [f.encode_name for f in msgspec.structs.fields(struct)]
+    close = difflib.get_close_matches(key, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(names)}"
+
+
+def _struct_of(struct: Any, key: str) -> Any:
+    kind = next(f.type for f in msgspec.structs.fields(struct) if f.encode_name == key)
+    return kind.__args__[0] if hasattr(kind, "__args__") else kind
+
+
+def _at(raw: Any, path: tuple[str | int, ...]) -> Any:
+    for part in path:
+        raw = raw[part]
+    return raw
+
+
+def _lines(text: str) -> dict[tuple[str | int, ...], int]:
+    """The line of every table header and key, by its path from the root."""
+    found: dict[tuple[str | int, ...], int] = {}
+    counts: dict[str, int] = {}
+    table: tuple[str | int, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        header, key = _HEADER.match(line), _KEY.match(line)
+        if header:
+            names = [part.strip().strip("\"'") for part in header[2].split(".")]
+            table = tuple(names)
+            if header[1] == "[[":
+                counts[header[2]] = counts.get(header[2], -1) + 1
+                table = (*names, counts[header[2]])
+            found.setdefault(table, number)
+        elif key:
+            found.setdefault((*table, key[1].strip("\"'")), number)
+    return found

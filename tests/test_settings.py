@@ -1,0 +1,207 @@
+"""Settings: what parses, and that each refusal names line, key and remedy."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from collector.settings import Settings, SettingsError, load
+
+EXAMPLE = """\
+[store]
+path = "data"                      # default
+
+[collector]
+listen = "127.0.0.1:8585"
+
+[dashboard]
+listen = "127.0.0.1:8501"
+
+[rig]
+name = "desk"
+time_zone = "America/Los_Angeles"
+currency = "USD"
+
+[[hardware]]                       # assets
+name = "3x RTX 5090 workstation"
+price = "17000"
+in_service = 2026-10-01
+life_years = 4
+residual = "0"
+method = "straight_line"
+cards = ["GPU-a"]
+
+[[electricity]]
+from = 2026-10-01
+price_per_kwh = "0.20"
+host_watts = 90
+psu_efficiency = "0.92"
+
+[usage]
+active_gap = "15m"
+peak_output_tokens_per_second = {}
+
+[[engines]]
+name = "card0"
+url = "http://127.0.0.1:8001"
+kind = "ninfer"
+gpus = ["GPU-a"]
+slots = 2
+pool = "qwen"
+from = 2026-10-01
+
+[[taps]]
+engine = "card0"
+listen = "127.0.0.1:9001"
+
+[[compare.prices]]
+name = "DeepSeek V4.1-Flash"
+input = "0.15"
+cache_read = "0.003"
+output = "0.60"
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def write(text: str) -> Path:
+        path = tmp_path / "rig.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_the_example_parses(write):
+    settings = load(write(EXAMPLE))
+    assert settings.rig.name == "desk"
+    assert settings.hardware[0].price_nano == 17_000_000_000_000
+    assert settings.hardware[0].in_service == dt.date(2026, 10, 1)
+    assert settings.electricity[0].price_nano_per_kwh == 200_000_000
+    assert settings.electricity[0].psu_efficiency_e4 == 9_200
+    assert settings.usage.active_gap_ns == 900_000_000_000
+    assert settings.engines[0].pool_name == "qwen"
+    assert settings.taps[0].engine == "card0"
+    assert settings.compare.prices[0].cache_read == "0.003"
+
+
+REFUSED = [
+    (
+        'time_zone = "America/Los_Angeles"',
+        'time_zone = "America/Los_Angles"',
+        12,
+        "rig.time_zone",
+        "did you mean 'America/Los_Angeles'?",
+    ),
+    ('time_zone = "America/Los_Angeles"', 'time_zone = "America"', 12, "rig.time_zone", "no time"),
+    ('time_zone = "America/Los_Angeles"', 'time_zon = "x"', 12, "rig.time_zon", "'time_zone'?"),
+    ('currency = "USD"', 'currency = "usd"', 13, "rig.currency", "three capital letters"),
+    ('price = "17000"', "price = 17000", 17, "hardware.price", "in quotes"),
+    ('price = "17000"', 'price = "-17000"', 17, "hardware.price", "in quotes"),
+    ('price = "17000"', 'price = "0.0000000001"', 17, "hardware.price", "decimal amount"),
+    ('price = "17000"', 'price = "NaN"', 17, "hardware.price", "decimal amount"),
+    ('residual = "0"', 'residual = "17000.01"', 20, "hardware.residual", "above the price"),
+    (
+        "in_service = 2026-10-01",
+        "in_service = 2026-10-01T08:00:00Z",
+        18,
+        "hardware.in_service",
+        "without quotes",
+    ),
+    ("life_years = 4", "life_years = 0", 19, "hardware.life_years", ">= 1"),
+    ("life_years = 4", "life_years = true", 19, "hardware.life_years", "whole number"),
+    ('name = "3x RTX 5090 workstation"', "", 15, "hardware.name", "missing"),
+    ('psu_efficiency = "0.92"', 'psu_efficiency = "92"', 28, "electricity.psu_efficiency", "0.92"),
+    (
+        'psu_efficiency = "0.92"',
+        'psu_efficiency = "0.0"',
+        28,
+        "electricity.psu_efficiency",
+        "efficiency 0",
+    ),
+    ("host_watts = 90", 'host_watts = "90 W"', 27, "electricity.host_watts", "whole number"),
+    ('active_gap = "15m"', 'active_gap = "15 minutes"', 31, "usage.active_gap", '"15m"'),
+    (
+        "peak_output_tokens_per_second = {}",
+        "peak_output_tokens_per_second = {a = 0}",
+        32,
+        "usage.peak_output_tokens_per_second",
+        ">= 1",
+    ),
+    ('kind = "ninfer"', 'kind = "nvinfer"', 37, "engines.kind", "ninfer, llama_cpp"),
+    ('gpus = ["GPU-a"]', "gpus = [0]", 38, "engines.gpus", "UUIDs or indexes"),
+    ('gpus = ["GPU-a"]', "gpus = []", 38, "engines.gpus", "UUIDs or indexes"),
+    ('engine = "card0"', 'engine = "card7"', 44, "taps.engine", "[[engines]]: card0"),
+    ('listen = "127.0.0.1:9001"', 'listen = "127.0.0.1"', 45, "taps.listen", "host and port"),
+    ('listen = "127.0.0.1:9001"', 'listen = "127.0.0.1:99999"', 45, "taps.listen", "65535"),
+    ('listen = "127.0.0.1:9001"', 'listen = "::1:9001"', 45, "taps.listen", "no host"),
+    (
+        'listen = "127.0.0.1:9001"',
+        'listen = "127.0.0.1:8501"',
+        45,
+        "taps.listen",
+        "taken by dashboard.listen",
+    ),
+    ('listen = "127.0.0.1:8585"', 'listen = "0.0.0.0:8585"', 5, "collector.listen", "token_file"),
+    ('cache_read = "0.003"', 'cache_read = "0.3"', 50, "compare.prices.cache_read", "exchanged"),
+    ("[usage]", "[usages]", 30, "usages", "did you mean 'usage'?"),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_names_line_key_and_remedy(write, case):
+    old, new, line, key, word = case
+    assert EXAMPLE.count(old) >= 1
+    path = write(EXAMPLE.replace(old, new, 1))
+    with pytest.raises(SettingsError) as refusal:
+        load(path)
+    text = str(refusal.value)
+    assert text.startswith(f"{path}:{line}: {key}: ")
+    assert word in text
+    assert "; " in text
+    assert "\n" not in text
+
+
+def test_the_second_of_two_tables_is_the_one_named(write):
+    twice = EXAMPLE + '\n[[engines]]\nname = "card0"\nurl = "http://h:1"\ngpus = ["1"]\n'
+    with pytest.raises(SettingsError, match=r"rig\.toml:55: engines\.url: "):
+        load(write(twice.replace('"http://h:1"', '"h:1"')))
+    with pytest.raises(SettingsError, match=r"rig\.toml:54: engines\.name: two engines"):
+        load(write(twice + "from = 2026-10-01\n"))
+    assert len(load(write(twice + "from = 2026-11-01\n")).engines) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("[rig]\nname = \n", 2), ("[rig]\n\n[rig]\n", 3), ('[rig]\nname = "a', 2)]
+)
+def test_a_syntax_error_names_its_line(write, text, line):
+    path = write(text)
+    with pytest.raises(SettingsError, match=f":{line}: not TOML: "):
+        load(path)
+
+
+def test_without_a_file_the_defaults_hold(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert load(None) == Settings()
+    Path("rigledger.toml").write_text('[rig]\nname = "here"\n', encoding="utf-8")
+    assert load(None).rig.name == "here"
+
+
+def test_a_named_file_must_exist(tmp_path):
+    with pytest.raises(SettingsError, match="no such file"):
+        load(tmp_path / "none.toml")
+
+
+def test_a_day_starts_at_local_midnight(write):
+    settings = load(write('[rig]\ntime_zone = "America/Los_Angeles"\n'))
+    # 2026-11-01 is the day on which the clocks go back: it has 25 hours.
+    start, end = (settings.midnight_ns(dt.date(2026, 11, day)) for day in (1, 2))
+    assert end - start == 25 * 3600 * 10**9
+    assert start == 1_793_516_400 * 10**9
+
+
+def test_a_day_whose_midnight_is_skipped_starts_at_the_jump(write):
+    settings = load(write('[rig]\ntime_zone = "America/Santiago"\n'))
+    # Chile's clocks jump from 24:00 to 01:00 at 2026-09-06T04:00Z.
+    jump = dt.datetime(2026, 9, 6, 4, tzinfo=dt.UTC)
+    assert settings.midnight_ns(dt.date(2026, 9, 6)) == int(jump.timestamp()) * 10**9
