@@ -1,8 +1,8 @@
 """From events to Arrow: one flat schema per event kind, derived from the contract."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -22,6 +22,17 @@ TIME_FIELD = {
     "host": "at",
 }
 
+INSTANT = "ns since 1970 UTC"
+PREFACE = """# Data dictionary
+
+What the ledger keeps: one table per event kind, sealed as `month=YYYY-MM/<kind>-<id>.parquet`
+(zstd) and, until then, as Arrow batches in `manifest.sqlite`. Null means unknown, never zero.
+`(source, event_id)` is an event's identity; a version that a higher `revision` has replaced
+stays in its file and is listed in the manifest's table `superseded`.
+
+This page is what `python -m collector.columns` prints; a test compares the two.
+"""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -33,6 +44,7 @@ class Column:
     nullable: bool
     unit: str
     text: str
+    form: Literal["plain", "instant", "json"] = "plain"
 
 
 @cache
@@ -60,18 +72,21 @@ def time_ns(kind: str, event: Event) -> int:
 
 def to_arrow(kind: str, events: Sequence[Event]) -> pa.RecordBatch:
     """Events of one kind as one record batch of `schema(kind)`."""
-    arrays = [
-        pa.array([_value(getattr(e, c.field)) for e in events], type=c.type) for c in columns(kind)
-    ]
+    arrays = [pa.array(_values(c, events), type=c.type) for c in columns(kind)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema(kind))
 
 
-def _value(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return to_ns(value)
-    if isinstance(value, dict | msgspec.Struct):
-        return msgspec.json.encode(value, order="deterministic").decode()
-    return value
+def _values(column: Column, events: Sequence[Event]) -> list[Any]:
+    told = [getattr(event, column.field) for event in events]
+    if column.form == "instant":
+        return [None if value is None else to_ns(value) for value in told]
+    if column.form == "json":
+        return [None if value is None else _json(value) for value in told]
+    return told
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()
 
 
 def _column(field: str, hint: Any) -> Column:
@@ -82,8 +97,10 @@ def _column(field: str, hint: Any) -> Column:
                 text, unit = meta.description, (meta.extra or {}).get("unit", "")
         hint = get_args(hint)[0]
     hint, nullable = _without_none(hint)
-    name = f"{field}_ns" if unit == "instant" else field
-    return Column(field, name, _arrow_type(hint), nullable, "ns" if unit == "instant" else unit, text)
+    if unit == "instant":
+        return Column(field, f"{field}_ns", pa.int64(), nullable, INSTANT, text, "instant")
+    form: Literal["plain", "json"] = "json" if _is_object(hint) else "plain"
+    return Column(field, field, _arrow_type(hint), nullable, unit, text, form)
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
@@ -93,15 +110,48 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
-def _arrow_type(hint: Any) -> pa.DataType:
+def _bare(hint: Any) -> Any:
     while get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
+    return hint
+
+
+def _is_object(hint: Any) -> bool:
+    bare = _bare(hint)
+    return get_origin(bare) is dict or (isinstance(bare, type) and issubclass(bare, msgspec.Struct))
+
+
+def _arrow_type(hint: Any) -> pa.DataType:
+    hint = _bare(hint)
     if get_origin(hint) is list:
         return pa.list_(_arrow_type(get_args(hint)[0]))
-    if hint in (int, datetime):
+    if hint is int:
         return pa.int64()
-    if hint is str or get_origin(hint) in (Literal, dict):
-        return pa.string()
-    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+    if hint is str or get_origin(hint) is Literal or _is_object(hint):
         return pa.string()
     raise TypeError(f"no column type for {hint!r}")
+
+
+def dictionary() -> str:
+    """The data dictionary as Markdown: a table per kind, straight from the contract."""
+    parts = [PREFACE]
+    for kind, struct in KINDS.items():
+        summary = (struct.__doc__ or "").strip().partition("\n")[0]
+        parts += [f"## {kind}\n", f"{summary}\n", "| column | type | unit | null | meaning |"]
+        parts += ["|---|---|---|---|---|", *(_row(column) for column in columns(kind)), ""]
+    return "\n".join(parts)
+
+
+def _row(column: Column) -> str:
+    stored = str(column.type)
+    if pa.types.is_list(column.type):
+        stored = f"list of {column.type.value_type}"
+    if column.form == "json":
+        stored = "string (JSON)"
+    null = "unknown" if column.nullable else "never"
+    cells = (f"`{column.name}`", stored, column.unit, null, column.text)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(dictionary())

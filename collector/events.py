@@ -4,16 +4,20 @@ One struct per event kind. The same declaration validates what arrives over HTTP
 gives the columns that the store writes and the data dictionary explains (`columns`).
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 INT64_MAX = 2**63 - 1
+DEPTH_MAX = 32
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Instant = Annotated[datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0, le=INT64_MAX)]
+Signed = Annotated[int, Meta(ge=-INT64_MAX, le=INT64_MAX)]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 
 
@@ -22,20 +26,35 @@ def doc(text: str, unit: str = "") -> Meta:
     return Meta(description=text, extra={"unit": unit})
 
 
-def refuse_text(value: object, where: str) -> None:
-    """Raise ValueError if any text hides in a usage object: no prompt may enter by that door."""
+def refuse_text(value: object, where: str, depth: int = 1) -> None:
+    """Raise ValueError if any text hides in a usage object: no prompt may enter by that door.
+
+    Numbers must be finite and fit 64 bits; objects may nest 32 deep.
+    """
     if isinstance(value, str):
-        raise ValueError(f"{where} holds text; send numbers only")
+        raise ValueError(f"`{where}` holds text; send numbers only")
     if isinstance(value, float) and not -1e300 < value < 1e300:
-        raise ValueError(f"{where} is not a finite number")
+        raise ValueError(f"`{where}` is not a finite number")
+    if isinstance(value, int) and not -INT64_MAX <= value <= INT64_MAX:
+        raise ValueError(f"`{where}` does not fit a 64-bit integer")
+    if isinstance(value, dict | list) and depth > DEPTH_MAX:
+        raise ValueError(f"`{where}` nests deeper than {DEPTH_MAX} levels")
     if isinstance(value, dict):
         for name, item in value.items():
             if not isinstance(name, str) or len(name) > 64:
-                raise ValueError(f"{where} has a key longer than 64 characters")
-            refuse_text(item, f"{where}.{name}")
+                raise ValueError(f"`{where}` has a key longer than 64 characters")
+            refuse_text(item, f"{where}.{name}", depth + 1)
     if isinstance(value, list):
         for index, item in enumerate(value):
-            refuse_text(item, f"{where}[{index}]")
+            refuse_text(item, f"{where}[{index}]", depth + 1)
+
+
+def refuse_era(instant: datetime, where: str) -> None:
+    """Raise ValueError unless the instant has a zone and lies in the years 2000 to 2099."""
+    if instant.tzinfo is None:
+        raise ValueError(f"`{where}` has no time zone")
+    if not EARLIEST <= instant < LATEST:
+        raise ValueError(f"`{where}` lies outside the years 2000 to 2099")
 
 
 class Candidate(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -69,7 +88,7 @@ class Event(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
     boot_id: Annotated[Name | None, doc("the kernel's id of the boot that saw it")] = None
 
 
-class Attempt(Event, kw_only=True, tag_field="kind", tag="attempt"):
+class Attempt(Event, kw_only=True, frozen=True, tag_field="kind", tag="attempt"):
     """One request sent to one engine, whatever became of it."""
 
     operation: Annotated[
@@ -88,7 +107,9 @@ class Attempt(Event, kw_only=True, tag_field="kind", tag="attempt"):
         Annotated[list[Name], Meta(max_length=64)], doc("the engine's cards, by UUID")
     ] = msgspec.field(default_factory=list)
     received_at: Annotated[Instant, doc("when the request arrived; places the attempt", "instant")]
-    dispatch_ns: Annotated[Count | None, doc("arrival to its sending on to the engine", "ns")] = None
+    dispatch_ns: Annotated[Count | None, doc("arrival to its sending on to the engine", "ns")] = (
+        None
+    )
     wait_ns: Annotated[
         Count | None, doc("time known to have been queued after dispatch, before computing", "ns")
     ] = None
@@ -106,7 +127,9 @@ class Attempt(Event, kw_only=True, tag_field="kind", tag="attempt"):
     output_tokens: Annotated[
         Count | None, doc("emitted tokens, reasoning included, all choices", "tokens")
     ] = None
-    reasoning_tokens: Annotated[Count | None, doc("part of output spent reasoning", "tokens")] = None
+    reasoning_tokens: Annotated[Count | None, doc("part of output spent reasoning", "tokens")] = (
+        None
+    )
     draft_tokens: Annotated[
         Count | None, doc("speculated tokens; computed, never priced", "tokens")
     ] = None
@@ -135,13 +158,14 @@ class Attempt(Event, kw_only=True, tag_field="kind", tag="attempt"):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be stored; what is merely odd is kept and counted by the books."""
+        refuse_era(self.received_at, "received_at")
         if len(self.prefix) != len(self.prefix_tokens):
-            raise ValueError("prefix and prefix_tokens must have the same length")
+            raise ValueError("`prefix_tokens` must have as many items as `prefix`")
         if self.raw_usage is not None:
             refuse_text(self.raw_usage, "raw_usage")
 
 
-class Sample(Event, kw_only=True, tag_field="kind", tag="sample"):
+class Sample(Event, kw_only=True, frozen=True, tag_field="kind", tag="sample"):
     """One reading of a card or a meter."""
 
     device: Annotated[Name, doc("card UUID or meter name")]
@@ -157,7 +181,7 @@ class Sample(Event, kw_only=True, tag_field="kind", tag="sample"):
     util_pct: Annotated[Percent | None, doc("share of time a kernel ran", "%")] = None
     memory_used_b: Annotated[Count | None, doc("device memory in use", "B")] = None
     sm_clock_mhz: Annotated[Count | None, doc("shader clock", "MHz")] = None
-    temp_c: Annotated[int | None, doc("temperature", "°C")] = None
+    temp_c: Annotated[Signed | None, doc("temperature", "°C")] = None
     throttle_mask: Annotated[Count | None, doc("NVML's clock event reasons", "bit mask")] = None
     foreign_processes: Annotated[
         Count | None, doc("processes on the card that are none of its engines'")
@@ -165,8 +189,11 @@ class Sample(Event, kw_only=True, tag_field="kind", tag="sample"):
     sensor: Annotated[Name, doc("what was asked: nvml, shelly, demo, …")]
     error: Annotated[Name | None, doc("what could not be read, and why")] = None
 
+    def __post_init__(self) -> None:
+        refuse_era(self.at, "at")
 
-class Heartbeat(Event, kw_only=True, tag_field="kind", tag="heartbeat"):
+
+class Heartbeat(Event, kw_only=True, frozen=True, tag_field="kind", tag="heartbeat"):
     """Every 10 s: a witness tells that it watches these engines."""
 
     witness: Annotated[Name, doc("who watches: tap, collector, router")]
@@ -175,8 +202,11 @@ class Heartbeat(Event, kw_only=True, tag_field="kind", tag="heartbeat"):
     ]
     at: Annotated[Instant, doc("when", "instant")]
 
+    def __post_init__(self) -> None:
+        refuse_era(self.at, "at")
 
-class Engine(Event, kw_only=True, tag_field="kind", tag="engine"):
+
+class Engine(Event, kw_only=True, frozen=True, tag_field="kind", tag="engine"):
     """An engine as its health check found it; told when it changes."""
 
     engine: Annotated[Name, doc("the engine")]
@@ -186,8 +216,11 @@ class Engine(Event, kw_only=True, tag_field="kind", tag="engine"):
     waiting: Annotated[Count | None, doc("requests queued now")] = None
     at: Annotated[Instant, doc("when", "instant")]
 
+    def __post_init__(self) -> None:
+        refuse_era(self.at, "at")
 
-class Host(Event, kw_only=True, tag_field="kind", tag="host"):
+
+class Host(Event, kw_only=True, frozen=True, tag_field="kind", tag="host"):
     """What befell the host."""
 
     what: Annotated[
@@ -195,8 +228,11 @@ class Host(Event, kw_only=True, tag_field="kind", tag="host"):
     ]
     at: Annotated[Instant, doc("when", "instant")]
     duration_ns: Annotated[
-        int | None, doc("boot, resume: time it was off before; clock_step: the step", "ns")
+        Signed | None, doc("boot, resume: time it was off before; clock_step: the step", "ns")
     ] = None
+
+    def __post_init__(self) -> None:
+        refuse_era(self.at, "at")
 
 
 AnyEvent = Attempt | Sample | Heartbeat | Engine | Host
