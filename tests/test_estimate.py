@@ -1,0 +1,204 @@
+"""`estimate` against the figures that were worked out by hand, and its break-even as algebra."""
+
+import argparse
+import json
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from analytics.cli import add_commands
+from analytics.estimate import Assumptions, Purchase, Rent, break_even, decimal, estimate
+
+RIG = {
+    "price": "17000",
+    "life-years": "4",
+    "full-watts": "1700",
+    "tokens-per-second": "600",
+    "hours-per-day": "24",
+    "price-per-kwh": "0.20",
+}
+
+
+def flags(**changes: str | None) -> list[str]:
+    chosen = RIG | {name.replace("_", "-"): value for name, value in changes.items()}
+    return [f"--{name}={value}" for name, value in chosen.items() if value is not None]
+
+
+def command(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    add_commands(parser.add_subparsers())
+    args = parser.parse_args(["estimate", *arguments])
+    return args.run(args)
+
+
+def answer(capsys: pytest.CaptureFixture[str], **changes: str | None) -> dict[str, object]:
+    assert command("--json", *flags(**changes)) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("changes", "cost"),
+    [
+        ({"price_per_kwh": "0.12"}, "0.318902"),
+        ({"price_per_kwh": "0.15"}, "0.342513"),
+        ({"price_per_kwh": "0.20"}, "0.381865"),
+        ({"hours_per_day": "2"}, "2.850895"),
+        ({"hours_per_day": "1.25"}, "4.466987"),
+        ({"hours_per_day": "1"}, "5.544382"),
+        ({"hours_per_day": "2", "tokens_per_second": "300", "full_watts": "850"}, "5.544382"),
+    ],
+)
+def test_the_golden_costs_per_million_output_tokens(capsys, changes, cost):
+    result = answer(capsys, **changes)
+    assert result["fixed_per_month"] == "354.166666667"
+    assert round(Decimal(result["cost_per_mtok_output"]), 6) == Decimal(cost)
+
+
+def test_the_full_month_of_the_golden_rig(capsys):
+    result = answer(capsys)
+    assert result["energy_per_month"] == "248.37"  # 1.7 kW x 24 h x 30.4375 days x 0.20
+    assert result["tokens_per_month"] == 1_577_880_000
+    assert result["break_even"] is None
+    assert result["reason"] is None
+
+
+def test_break_even_of_the_golden_rig_against_deepseek_off_peak(capsys):
+    # A worked hour saves 2.16 x 0.60 - 1.7 x 0.20 = 0.956; a day ages 17000 / 48 / 30.4375.
+    hours = Decimal(17000) / 48 / Decimal("30.4375") / Decimal("0.956")
+    result = answer(capsys, api_output_price="0.60")["break_even"]
+    assert result["verdict"] == "at"
+    assert Decimal(result["hours_per_day"]) == round(hours, 9)
+    assert Decimal(result["utilization"]) == round(hours / 24, 9)
+    assert result["tokens_per_day"] == int(hours * 2_160_000) + 1
+
+
+def test_rent_is_due_around_the_clock(capsys):
+    result = answer(capsys, price=None, life_years=None, rent_per_hour="2", hours_per_day="1")
+    assert result["fixed_per_month"] == "1461"  # 2 x 24 x 30.4375
+
+
+def test_a_residual_is_never_spread(capsys):
+    assert answer(capsys, residual="5000")["fixed_per_month"] == "250"
+
+
+def test_idle_watts_are_drawn_in_the_hours_not_worked(capsys):
+    result = answer(capsys, hours_per_day="4", idle_watts="100")
+    # (4 h x 1.7 kW + 20 h x 0.1 kW) x 30.4375 days x 0.20
+    assert result["energy_per_month"] == "53.57"
+
+
+def test_without_tokens_there_is_no_price_but_a_reason(capsys):
+    result = answer(capsys, hours_per_day="0", api_output_price="0.60")
+    assert result["cost_per_mtok_output"] is None
+    assert "hours" in result["reason"]
+    assert result["fixed_per_month"] == "354.166666667"
+    assert "tokens per second" in answer(capsys, tokens_per_second="0")["reason"]
+
+
+def test_text_says_the_answer_first(capsys):
+    assert command(*flags(hours_per_day="2", api_output_price="0.60")) == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == "A million output tokens cost 2.8509, 4.75 times the API's 0.6000."
+    assert any(line.split() == ["fixed", "per", "month", "354.1667"] for line in rest)
+
+
+@pytest.mark.parametrize(
+    ("changes", "flag"),
+    [
+        ({"price": "a lot"}, "--price"),
+        ({"price": "-1"}, "--price"),
+        ({"price": "NaN"}, "--price"),
+        ({"price": None}, "--price"),
+        ({"residual": "17001"}, "--residual"),
+        ({"life_years": "0"}, "--life-years"),
+        ({"life_years": None}, "--life-years"),
+        ({"rent_per_hour": "2"}, "--rent-per-hour"),
+        ({"full_watts": None}, "--full-watts"),
+        ({"idle_watts": "1701"}, "--idle-watts"),
+        ({"tokens_per_second": "1e3"}, "--tokens-per-second"),
+        ({"hours_per_day": "24.5"}, "--hours-per-day"),
+        ({"price_per_kwh": "0,20"}, "--price-per-kwh"),
+        ({"api_output_price": ""}, "--api-output-price"),
+    ],
+)
+def test_a_flag_that_cannot_be_used_is_named_in_one_sentence(capsys, changes, flag):
+    assert command(*flags(**changes)) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert flag in printed.err
+    assert printed.err.count("\n") == 1
+
+
+amounts = st.fractions(min_value=0, max_value=100_000, max_denominator=10_000)
+above_zero = amounts.filter(bool)
+
+
+@st.composite
+def rigs(draw, hours=st.fractions(min_value=0, max_value=24, max_denominator=100)):
+    full = draw(amounts)
+    bought = Purchase(price=draw(amounts), life_years=draw(above_zero))
+    return Assumptions(
+        hardware=draw(st.sampled_from([bought, Rent(per_hour=draw(amounts))])),
+        full_watts=full,
+        idle_watts=full * draw(st.fractions(min_value=0, max_value=1, max_denominator=10)),
+        tokens_per_second=draw(above_zero),
+        hours_per_day=draw(hours),
+        price_per_kwh=draw(amounts),
+    )
+
+
+def cost_at(rig: Assumptions, hours: Fraction) -> Fraction | None:
+    changed = Assumptions(**{**vars(rig), "hours_per_day": hours})
+    return estimate(changed).cost_per_mtok_output
+
+
+@given(rigs(), st.fractions(min_value="0.01", max_value=24, max_denominator=100))
+def test_at_the_break_even_the_cost_is_the_apis_price_exactly(rig, hours):
+    price = cost_at(rig, hours)
+    meet = break_even(rig, price)
+    # Where nothing is paid for an unworked day, every hour costs the same and none is the root.
+    assume(cost_at(rig, Fraction(24)) != cost_at(rig, Fraction(12)))
+    assert meet.verdict == "at"
+    assert meet.hours_per_day == hours
+    assert meet.utilization == hours / 24
+    assert meet.tokens_per_day == hours * 3600 * rig.tokens_per_second
+
+
+@given(rigs(), amounts)
+def test_the_verdict_follows_the_sign_at_both_ends(rig, price):
+    shortest, fullest = cost_at(rig, Fraction(1, 10**30)), cost_at(rig, Fraction(24))
+    verdict = break_even(rig, price).verdict
+    if fullest > price:
+        assert verdict == "never"
+    elif shortest < price:
+        assert verdict == "always"
+    else:
+        assert verdict == "at"
+
+
+def test_a_free_rig_is_always_or_never_cheaper_and_level_at_its_own_price():
+    rig = Assumptions(
+        hardware=Rent(per_hour=Fraction(0)),
+        full_watts=Fraction(1800),
+        idle_watts=Fraction(0),
+        tokens_per_second=Fraction(500),
+        hours_per_day=Fraction(8),
+        price_per_kwh=Fraction(1, 2),
+    )
+    # 0.9 an hour for 1.8 million tokens: 0.50 a million, whatever the hours.
+    assert break_even(rig, Fraction(51, 100)).verdict == "always"
+    assert break_even(rig, Fraction(49, 100)).verdict == "never"
+    assert break_even(rig, Fraction(1, 2)).verdict == "at"
+
+
+@given(rigs(), st.fractions(min_value="0.01", max_value=12, max_denominator=100))
+def test_more_hours_never_cost_more_per_token(rig, hours):
+    assert cost_at(rig, hours * 2) <= cost_at(rig, hours)
+
+
+@given(st.integers(min_value=0, max_value=10**24))
+def test_decimals_keep_every_nano_unit(nano):
+    assert Decimal(decimal(Fraction(nano, 10**9))) == Decimal(nano).scaleb(-9)
