@@ -1,0 +1,236 @@
+"""Watches an engine's answer go by and tells what it said of its tokens. No sockets, no clock.
+
+Nothing here raises into the data path, and no text outlives the line or body it stands in.
+"""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from collector.formats import llama_cpp, openai, sse
+from collector.formats.body import Body
+from collector.formats.usage import Usage, count, name
+
+DECODED_BYTES = 256 * 1024 * 1024
+_PIECE_BYTES = 256 * 1024
+_CHOICES = 128
+
+
+class _Choice(msgspec.Struct):
+    index: Any = 0
+    delta: Any = None
+    text: Any = None
+    finish_reason: Any = None
+
+
+class _Part(msgspec.Struct):
+    """A whole answer or one chunk of it; fields not named here are never even decoded."""
+
+    id: Any = None
+    model: Any = None
+    choices: list[_Choice] | None = None
+    usage: Any = None
+    timings: Any = None
+    prompt_progress: Any = None
+    error: Any = None
+    content: Any = None
+    index: Any = 0
+    stop: Any = None
+    stop_type: Any = None
+    tokens_evaluated: Any = None
+    tokens_predicted: Any = None
+
+
+_PART = msgspec.json.Decoder(_Part)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an answer told. Instants are the ones given to `feed`, ns."""
+
+    usage: Usage = field(default_factory=Usage)
+    response_id: str | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+    first_token_ns: int | None = None
+    generation_ns: int | None = None
+    content_chunks: int = 0
+    unreadable: int = 0
+
+
+class Observer:
+    """Start it with the answer's head, feed it every chunk, and ask `finish` once."""
+
+    def __init__(self, *, counts_chunks: bool = True) -> None:
+        """`counts_chunks`: the endpoint streams OpenAI's or llama.cpp's native chunks."""
+        self.streamed = False
+        self.done = False
+        self.failed = False
+        self._counts_chunks = counts_chunks
+        self._blind = False
+        self._events: sse.Reader | None = None
+        self._body: Body | None = None
+        self._inflate: Any = None
+        self._decoded_bytes = 0
+        self._told = Told()
+        self._usage = Usage()
+        self._timings: dict[int, Any] = {}
+        self._chunks_at_usage = 0
+
+    def start(self, status: int, headers: Mapping[str, str]) -> None:
+        """The answer's status and headers (names in any case, if the mapping ignores it)."""
+        kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        coding = headers.get("Content-Encoding", "").strip().lower()
+        self.failed = status >= 400
+        self.streamed = kind == "text/event-stream"
+        if coding in ("gzip", "x-gzip", "deflate"):
+            self._inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+        elif coding not in ("", "identity"):
+            self._blind = True
+            return
+        if self.streamed:
+            self._events = sse.Reader()
+        else:
+            self._body = Body()
+
+    def feed(self, chunk: bytes, at_ns: int) -> None:
+        """Bytes as they came over the wire, and the instant of their coming."""
+        try:
+            if self._inflate is None:
+                self._read(chunk, at_ns)
+            else:
+                self._read_packed(chunk, at_ns)
+        except Exception:  # the books may miss a figure; the answer must go on
+            self._give_up()
+
+    def finish(self) -> Told:
+        """What was told, after the last byte or the failure."""
+        try:
+            return self._finish()
+        except Exception:
+            self._give_up()
+            return replace(self._told, usage=Usage())
+
+    def _finish(self) -> Told:
+        if self._inflate is not None and not self._blind:
+            self._read(self._inflate.flush(), None)
+        if self._events is not None:
+            for payload in self._events.close():
+                self._payload(payload, None)
+            self._told = replace(
+                self._told, unreadable=self._told.unreadable + self._events.skipped
+            )
+        elif self._body is not None:
+            for document in self._body.documents():
+                self._document(document, None)
+        self._events = self._body = None
+        return replace(self._told, usage=self._total())
+
+    def _give_up(self) -> None:
+        self._blind = True
+        self._events = self._body = None
+        self._told = replace(self._told, unreadable=self._told.unreadable + 1)
+
+    def _read_packed(self, chunk: bytes, at_ns: int) -> None:
+        while chunk and (self._events or self._body):
+            piece = self._inflate.decompress(chunk, _PIECE_BYTES)
+            chunk = self._inflate.unconsumed_tail
+            self._decoded_bytes += len(piece)
+            if self._decoded_bytes > DECODED_BYTES:
+                self._give_up()
+            self._read(piece, at_ns)
+
+    def _read(self, chunk: bytes, at_ns: int | None) -> None:
+        if self._events is not None:
+            for payload in self._events.feed(chunk):
+                self._payload(payload, at_ns)
+        elif self._body is not None:
+            self._body.add(chunk)
+
+    def _payload(self, payload: bytes, at_ns: int | None) -> None:
+        if payload.strip() == b"[DONE]":
+            self.done = True
+        elif not self._document(payload, at_ns) and b"\n" in payload:
+            # Some servers part their events with one newline instead of two.
+            for line in payload.split(b"\n"):
+                self._payload(line, at_ns)
+
+    def _document(self, document: bytes, at_ns: int | None) -> bool:
+        try:
+            told = _PART.decode(document)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            if b"\n" not in document:
+                self._told = replace(self._told, unreadable=self._told.unreadable + 1)
+            return False
+        self._note_names(told)
+        if self.streamed and self._counts_chunks and _carries_token(told):
+            self._note_token(at_ns)
+        self._note_usage(told)
+        return True
+
+    def _note_token(self, at_ns: int | None) -> None:
+        first = self._told.first_token_ns
+        self._told = replace(
+            self._told,
+            content_chunks=self._told.content_chunks + 1,
+            first_token_ns=at_ns if first is None else first,
+        )
+
+    def _note_names(self, told: _Part) -> None:
+        finish = name(told.stop_type) if told.stop is True else None
+        for choice in told.choices or ():
+            finish = name(choice.finish_reason) or finish
+        if told.error:
+            self.failed = True
+        if finish is not None or self._told.response_id is None or self._told.model is None:
+            self._told = replace(
+                self._told,
+                response_id=self._told.response_id or name(told.id),
+                model=self._told.model or name(told.model),
+                finish_reason=finish or self._told.finish_reason,
+            )
+
+    def _note_usage(self, told: _Part) -> None:
+        found = openai.usage(told.usage) if told.usage else Usage()
+        if told.tokens_evaluated is not None and told.stop is not False:
+            found = found.filled_from(
+                llama_cpp.native(told.tokens_evaluated, told.tokens_predicted)
+            )
+        if found.source != "missing":
+            self._usage = found.filled_from(self._usage)
+        if told.prompt_progress:
+            self._usage = self._usage.filled_from(llama_cpp.progress(told.prompt_progress))
+        if isinstance(told.timings, dict):
+            self._note_timings(told)
+        elif found.source == "missing":
+            return
+        self._chunks_at_usage = self._told.content_chunks
+
+    def _note_timings(self, told: _Part) -> None:
+        index = count(told.choices[0].index if told.choices else told.index) or 0
+        if index in self._timings or len(self._timings) < _CHOICES:
+            self._timings[index] = told.timings
+        generation_ns = llama_cpp.generation_ns(told.timings)
+        if generation_ns is not None:
+            self._told = replace(self._told, generation_ns=generation_ns)
+
+    def _total(self) -> Usage:
+        """What was told, and the chunks that came after it: an aborted stream tells no end."""
+        if self._blind:
+            return Usage()
+        usage = self._usage.filled_from(llama_cpp.timings(list(self._timings.values())))
+        since = self._told.content_chunks - self._chunks_at_usage
+        if not self.streamed or not self._counts_chunks:
+            return usage
+        if since == 0 and usage.output_tokens is not None:
+            return usage
+        return replace(usage, output_tokens=(usage.output_tokens or 0) + since, source="derived")
+
+
+def _carries_token(told: _Part) -> bool:
+    if isinstance(told.content, str) and told.content:
+        return True
+    return any(openai.carries_token(choice.delta, choice.text) for choice in told.choices or ())

@@ -1,0 +1,105 @@
+"""What an engine told of one request's tokens, whatever format it told it in."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from collector.events import INT64_MAX
+
+_RAW_ITEMS = 256
+_RAW_DEPTH = 6
+_KEY_CHARS = 64
+_NAME_CHARS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request; None is unknown, never zero.
+
+    `input_tokens` is the whole prompt; the cache fields are parts of it, `reasoning_tokens` is a
+    part of `output_tokens`. `source` says whether the engine reported the figures or they were
+    counted from the stream. `raw` holds what the engine told, numbers only.
+    """
+
+    input_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    draft_tokens: int | None = None
+    draft_accepted_tokens: int | None = None
+    source: Literal["engine", "derived", "missing"] = "missing"
+    raw: dict[str, Any] | None = None
+
+    def filled_from(self, other: "Usage") -> "Usage":
+        """This usage, with what it does not know taken from `other`; both raws side by side."""
+        names = (
+            "input_tokens",
+            "cache_read_tokens",
+            "cache_write_tokens",
+            "output_tokens",
+            "reasoning_tokens",
+            "draft_tokens",
+            "draft_accepted_tokens",
+        )
+        gaps = {n: getattr(other, n) for n in names if getattr(self, n) is None}
+        source = other.source if self.source == "missing" else self.source
+        raw = {**(other.raw or {}), **(self.raw or {})} or None
+        return replace(self, **gaps, source=source, raw=raw)
+
+
+def count(value: Any) -> int | None:
+    """A token count, or None for whatever is none (absent, negative, text, a boolean)."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= INT64_MAX:
+        return value
+    return None
+
+
+def part(parent: Any, *names: str) -> Any:
+    """The value under nested keys, or None where the path leads nowhere."""
+    for name in names:
+        parent = parent.get(name) if isinstance(parent, dict) else None
+    return parent
+
+
+def name(value: Any) -> str | None:
+    """A short identifier as the ledger takes it (1 to 256 characters), else None."""
+    if not isinstance(value, str) or not value:
+        return None
+    return value[:_NAME_CHARS].encode("utf-8", "replace").decode()
+
+
+def numbers(value: Any) -> dict[str, Any] | None:
+    """An object without its texts: numbers, booleans and nulls stay, bounded in size and depth."""
+    if not isinstance(value, dict):
+        return None
+    left = [_RAW_ITEMS]
+    return _object(value, left, 0) or None
+
+
+def _object(value: dict[Any, Any], left: list[int], depth: int) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(key, str) and len(key) <= _KEY_CHARS and _take(item, left, depth):
+            kept[key] = _inner(item, left, depth)
+    return kept
+
+
+def _inner(item: Any, left: list[int], depth: int) -> Any:
+    if isinstance(item, dict):
+        return _object(item, left, depth + 1)
+    if isinstance(item, list):
+        return [_inner(each, left, depth + 1) for each in item if _take(each, left, depth + 1)]
+    return item
+
+
+def _take(item: Any, left: list[int], depth: int) -> bool:
+    """Whether an item may stay; each one that does uses up a place."""
+    left[0] -= 1
+    if left[0] < 0 or depth >= _RAW_DEPTH:
+        return False
+    if isinstance(item, float):
+        return math.isfinite(item) and abs(item) < 1e300
+    if isinstance(item, int):
+        return abs(item) <= INT64_MAX
+    return item is None or isinstance(item, dict | list)
