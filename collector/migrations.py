@@ -29,9 +29,9 @@ def version(connection: sqlite3.Connection) -> int:
     return int(highest)
 
 
-def require_known(connection: sqlite3.Connection, path: Path) -> int:
+def require_known(connection: sqlite3.Connection, path: Path, folder: Path = SCHEMA) -> int:
     """The manifest's version. Raises SchemaTooNew if this program does not know it."""
-    present, newest = version(connection), known()[-1][0]
+    present, newest = version(connection), known(folder)[-1][0]
     if present > newest:
         raise SchemaTooNew(
             f"{path} has schema version {present}, but this rigledger knows only {newest}:"
@@ -45,7 +45,7 @@ def migrate(connection: sqlite3.Connection, path: Path, folder: Path = SCHEMA) -
 
     `connection` must be in autocommit mode (isolation_level None). Raises SchemaTooNew.
     """
-    present = require_known(connection, path)
+    present = require_known(connection, path, folder)
     for number, name, script in known(folder):
         if number > present:
             _apply(connection, number, name, script)

@@ -1,0 +1,94 @@
+"""The reader's side of the store: one consistent picture, taken while the writer writes."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from collector.columns import schema
+from collector.manifest import MANIFEST, LedgerError
+from collector.migrations import require_known
+
+SUPERSEDED = pa.schema(
+    [
+        pa.field("source", pa.string(), False),
+        pa.field("event_id", pa.string(), False),
+        pa.field("revision", pa.int64(), False),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Sealed files and hot rows of one kind at one instant, no row in both.
+
+    Files and hot rows may hold rows outside the asked range; the reader filters. Rows listed in
+    `superseded` (source, event_id, revision) have been replaced and must be left out.
+    """
+
+    files: list[Path]
+    hot: pa.Table
+    superseded: pa.Table
+
+
+def snapshot(path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
+    """What the ledger at `path` holds of a kind between two instants (ns, half open).
+
+    Works in any process, at any time; never waits for the writer. Raises FileNotFoundError where
+    no ledger lies, SchemaTooNew, LedgerError.
+    """
+    schema(kind)  # an unknown kind is the caller's mistake, not an empty ledger
+    with _reading(path) as db:
+        if require_known(db, path / MANIFEST) == 0:
+            return Snapshot([], schema(kind).empty_table(), SUPERSEDED.empty_table())
+        span = (kind, from_ns, to_ns)
+        files = db.execute(
+            "SELECT file FROM segment WHERE kind = ? AND max_ns >= ? AND min_ns < ?"
+            " ORDER BY min_ns, id",
+            span,
+        ).fetchall()
+        blobs = db.execute(
+            "SELECT batch FROM hot WHERE kind = ? AND max_ns >= ? AND min_ns < ? ORDER BY id", span
+        ).fetchall()
+        replaced = db.execute(
+            "SELECT source, event_id, revision FROM superseded WHERE kind = ?", (kind,)
+        ).fetchall()
+    batches = [batch for (blob,) in blobs for batch in pa.ipc.open_stream(blob)]
+    columns = list(zip(*replaced, strict=True)) or [(), (), ()]
+    return Snapshot(
+        [path / name for (name,) in files],
+        pa.Table.from_batches(batches, schema(kind)),
+        pa.table([list(column) for column in columns], schema=SUPERSEDED),
+    )
+
+
+def conflicts(path: Path) -> dict[tuple[str, int], int]:
+    """Events refused as conflicts, by (kind, UTC month of the event as 202610)."""
+    with _reading(path) as db:
+        if require_known(db, path / MANIFEST) == 0:
+            return {}
+        query = "SELECT kind, month, value FROM counter WHERE name = 'conflict'"
+        return {(kind, month): value for kind, month, value in db.execute(query)}
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """One read transaction: every statement in it sees the same commit."""
+    file = path / MANIFEST
+    if not file.exists():
+        raise FileNotFoundError(
+            f"{path} holds no ledger ({MANIFEST} is missing):"
+            " start `rigledger collect` once, or set store.path"
+        )
+    uri = f"{file.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, timeout=10, isolation_level=None)) as db:
+            db.execute("BEGIN")
+            yield db
+    except sqlite3.Error as error:
+        raise LedgerError(
+            f"{file} cannot be read ({error}): check that this user may read and write {path}"
+        ) from error

@@ -1,0 +1,251 @@
+"""The ledger's writer: append and acknowledge, then seal.
+
+An append is one group commit over all kinds: Arrow batches and idempotency keys in the same
+SQLite transaction, durable when it returns. Readers use `collector.snapshot`.
+"""
+
+import os
+import sqlite3
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from collector import manifest
+from collector.columns import schema, time_ns, to_arrow
+from collector.events import KIND_OF, Event
+from collector.identity import Mark, mark
+from collector.seal import Round, record, rounds
+
+LOOKUP = 500  # keys per SELECT; SQLite admits 32,766 variables
+KNOWN = "SELECT key, digest, revision, month, kind FROM event_key WHERE key IN ({})"
+
+
+class StoreUnavailable(RuntimeError):
+    """Nothing was kept: the disk is full, or SQLite failed. The same call may be tried again."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of an append, by index into its events; all else was accepted."""
+
+    accepted: int
+    duplicate_at: list[int]
+    conflicts: list[int]
+
+    @property
+    def duplicates(self) -> int:
+        """Events that the ledger already had, with the same content."""
+        return len(self.duplicate_at)
+
+
+@dataclass
+class _Plan:
+    fresh: list[int] = field(default_factory=list)
+    duplicate_at: list[int] = field(default_factory=list)
+    conflicts: list[int] = field(default_factory=list)
+    keys: dict[bytes, Mark] = field(default_factory=dict)
+    superseded: dict[tuple[str, str, int], Mark] = field(default_factory=dict)
+
+
+class Store:
+    """The one writer of a ledger folder. Safe to use from several threads.
+
+    Raises LedgerError where the folder cannot be used or another process writes it, and
+    SchemaTooNew where a newer version of the program wrote it.
+    """
+
+    def __init__(self, path: Path, *, seal_rows: int = 50_000, seal_batches: int = 2_000) -> None:
+        self.path = path
+        self.seal_rows = seal_rows
+        self.seal_batches = seal_batches
+        self._lock = threading.Lock()
+        self._sealing = threading.Lock()
+        manifest.make_folder(path)
+        self._descriptor = manifest.lock(path)
+        try:
+            self._db = manifest.open_manifest(path)
+            manifest.sweep(path, self._db)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        self.hot_rows, self.hot_batches = self._count_hot()
+
+    def append(self, events: Sequence[Event]) -> Receipt:
+        """Keep the events; on return they are durable, and told twice they count once.
+
+        Raises StoreUnavailable when nothing could be kept, ValueError for an event that cannot
+        be stored (then nothing was kept either).
+        """
+        if not events:
+            return Receipt(0, [], [])
+        try:
+            marks = [mark(event) for event in events]
+            with self._lock:
+                plan = self._plan(events, marks)
+                batches = _batches([events[i] for i in plan.fresh])
+                with self._transaction() as db:
+                    _write(db, batches, plan, marks)
+                self.hot_rows += len(plan.fresh)
+                self.hot_batches += len(batches)
+        except (KeyError, TypeError, OverflowError) as error:
+            raise ValueError(f"an event cannot be stored: {error!r}") from error
+        except sqlite3.Error as error:
+            raise self._unavailable(error) from error
+        return Receipt(len(plan.fresh), plan.duplicate_at, plan.conflicts)
+
+    @property
+    def seal_due(self) -> bool:
+        """Whether enough rows are hot that readers would gain from a seal."""
+        return self.hot_rows >= self.seal_rows or self.hot_batches >= self.seal_batches
+
+    def seal(self) -> int:
+        """Move what is hot now into Parquet; returns the rows moved. Appends go on meanwhile.
+
+        Raises StoreUnavailable; the rows are then still hot and nothing is lost.
+        """
+        with self._sealing:
+            moved = 0
+            try:
+                for written in rounds(self.path):
+                    with self._lock, self._transaction() as db:
+                        record(db, written)
+                    self._forget_hot(written)
+                    moved += written.rows
+            except (sqlite3.Error, OSError) as error:
+                raise self._unavailable(error) from error
+            return moved
+
+    def counters(self) -> dict[tuple[str, str], int]:
+        """Events ever told, by (accepted | duplicate | conflict, kind)."""
+        with self._lock:
+            rows = self._db.execute("SELECT name, kind, sum(value) FROM counter GROUP BY 1, 2")
+            return {(name, kind): value for name, kind, value in rows}
+
+    def segments(self) -> int:
+        """Sealed files that count."""
+        with self._lock:
+            (count,) = self._db.execute("SELECT count(*) FROM segment").fetchone()
+            return int(count)
+
+    def close(self) -> None:
+        """Give the folder back; waits for an append or seal under way."""
+        with self._sealing, self._lock:
+            self._db.close()
+            os.close(self._descriptor)
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._db
+            self._db.execute("COMMIT")
+        except BaseException:
+            # SQLite rolls back by itself after some errors, a full disk among them.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _plan(self, events: Sequence[Event], marks: Sequence[Mark]) -> _Plan:
+        plan = _Plan()
+        known = self._known({m.key for m in marks})
+        for index, (event, told) in enumerate(zip(events, marks, strict=True)):
+            stored = known.get(told.key)
+            if stored is not None and stored.digest == told.digest:
+                plan.duplicate_at.append(index)
+            elif stored is None or told.revision > stored.revision:
+                if stored is not None:
+                    plan.superseded[event.source, event.event_id, stored.revision] = stored
+                plan.keys[told.key] = known[told.key] = told
+                plan.fresh.append(index)
+            elif self._told_before(event, told, plan):
+                plan.duplicate_at.append(index)
+            else:
+                plan.conflicts.append(index)
+        return plan
+
+    def _known(self, keys: Iterable[bytes]) -> dict[bytes, Mark]:
+        wanted, known = list(keys), {}
+        for start in range(0, len(wanted), LOOKUP):
+            some = wanted[start : start + LOOKUP]
+            query = KNOWN.format(",".join("?" * len(some)))
+            known.update({row[0]: Mark(*row) for row in self._db.execute(query, some)})
+        return known
+
+    def _told_before(self, event: Event, told: Mark, plan: _Plan) -> bool:
+        """Whether this is a late second telling of a version that was replaced since."""
+        identity = (event.source, event.event_id, told.revision)
+        if identity in plan.superseded:
+            return plan.superseded[identity].digest == told.digest
+        query = "SELECT digest FROM superseded WHERE source = ? AND event_id = ? AND revision = ?"
+        row = self._db.execute(query, identity).fetchone()
+        return row is not None and row[0] == told.digest
+
+    def _count_hot(self) -> tuple[int, int]:
+        query = "SELECT coalesce(sum(rows), 0), count(*) FROM hot"
+        rows, batches = self._db.execute(query).fetchone()
+        return rows, batches
+
+    def _forget_hot(self, written: Round) -> None:
+        with self._lock:
+            self.hot_rows -= written.rows
+            self.hot_batches -= len(written.hot_ids)
+
+    def _unavailable(self, error: Exception) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"{self.path} cannot be written ({error}): free disk space or check the disk;"
+            " nothing was kept, send it again"
+        )
+
+
+def _batches(events: Sequence[Event]) -> list[tuple[str, int, int, int, bytes]]:
+    """Rows for `hot`: per kind (kind, rows, min_ns, max_ns, Arrow IPC stream)."""
+    by_kind: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        by_kind[KIND_OF[type(event)]].append(event)
+    rows = []
+    for kind, some in by_kind.items():
+        instants = [time_ns(kind, event) for event in some]
+        rows.append((kind, len(some), min(instants), max(instants), _stream(kind, some)))
+    return rows
+
+
+def _stream(kind: str, events: Sequence[Event]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema(kind)) as writer:
+        writer.write_batch(to_arrow(kind, events))
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _write(
+    db: sqlite3.Connection,
+    batches: list[tuple[str, int, int, int, bytes]],
+    plan: _Plan,
+    marks: Sequence[Mark],
+) -> None:
+    db.executemany(
+        "INSERT INTO hot (kind, rows, min_ns, max_ns, batch) VALUES (?, ?, ?, ?, ?)", batches
+    )
+    db.executemany("INSERT OR REPLACE INTO event_key VALUES (?, ?, ?, ?, ?)", plan.keys.values())
+    db.executemany(
+        "INSERT INTO superseded VALUES (?, ?, ?, ?, ?)",
+        [(*identity, old.kind, old.digest) for identity, old in plan.superseded.items()],
+    )
+    counted = Counter(("accepted", marks[i].kind, marks[i].month) for i in plan.fresh)
+    counted.update(("duplicate", marks[i].kind, marks[i].month) for i in plan.duplicate_at)
+    counted.update(("conflict", marks[i].kind, marks[i].month) for i in plan.conflicts)
+    db.executemany(
+        "INSERT INTO counter VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (name, kind, month) DO UPDATE SET value = value + excluded.value",
+        [(*name, value) for name, value in counted.items()],
+    )
