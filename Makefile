@@ -61,7 +61,7 @@ $(UV):
 	@echo "-> installing what the tests need into .venv"
 	$(call sync,requirements-test.lock)
 
-browser:
+browser: ## find a Chromium for the browser tests, or install one where that is allowed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 		command -v google-chrome >/dev/null || { \
 			[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
