@@ -137,7 +137,7 @@ above_zero = amounts.filter(bool)
 
 
 @st.composite
-def rigs(draw, hours=st.fractions(min_value=0, max_value=24, max_denominator=100)):
+def rigs(draw):
     full = draw(amounts)
     bought = Purchase(price=draw(amounts), life_years=draw(above_zero))
     return Assumptions(
@@ -145,7 +145,7 @@ def rigs(draw, hours=st.fractions(min_value=0, max_value=24, max_denominator=100
         full_watts=full,
         idle_watts=full * draw(st.fractions(min_value=0, max_value=1, max_denominator=10)),
         tokens_per_second=draw(above_zero),
-        hours_per_day=draw(hours),
+        hours_per_day=Fraction(8),
         price_per_kwh=draw(amounts),
     )
 
