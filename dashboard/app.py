@@ -1,0 +1,73 @@
+"""The pages' entry: what all of them share (title, rig, month), then the chosen page."""
+
+import time
+from pathlib import Path
+
+import streamlit as st
+
+from collector.settings import Settings, SettingsError
+from dashboard import loaders, sentences, words
+from dashboard.views import empty, overview
+
+MARK = Path(__file__).with_name("mark.svg")
+
+# What Streamlit's theme cannot say. Keys of containers become classes, a documented promise.
+STYLE = """
+<style>
+.block-container { max-width: 1120px; padding-top: 1.5rem; padding-bottom: 4rem; }
+.st-key-answer [data-testid="stMetricValue"] { font-size: clamp(2.6rem, 6vw, 3.6rem);
+  line-height: 1.1; letter-spacing: -0.02em; }
+.st-key-answer [data-testid="stMetricLabel"] p { font-size: 1rem; }
+.block-container h2 { padding-top: 1.6rem; }
+[data-testid="stMetricValue"], [data-testid="stTable"] { font-variant-numeric: tabular-nums; }
+</style>
+"""
+
+
+def main() -> None:
+    """Draw the header and run the chosen page."""
+    st.set_page_config(page_title="rigledger", page_icon=str(MARK), layout="wide")
+    st.html(STYLE)
+    pages = [st.Page(_overview, title="Overview", url_path="overview", default=True)]
+    st.navigation(pages, position="hidden" if len(pages) == 1 else "top").run()
+
+
+def _overview() -> None:
+    try:
+        settings = loaders.settings()
+    except SettingsError as error:
+        st.error(f"{error}")
+        return
+    now_ns = time.time_ns()
+    if not loaders.has_ledger(settings):
+        header(settings, None)
+        empty.no_ledger(settings)
+        return
+    chosen = header(settings, loaders.months(settings, now_ns))
+    if chosen is not None:
+        overview.page(settings, loaders.period(settings, chosen, now_ns))
+
+
+def header(settings: Settings, months: list[str] | None) -> str | None:
+    """The rig's name and, with a ledger, the choice of month, kept in the address."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
+        with st.container(horizontal=True, vertical_alignment="center", width="content", key="rig"):
+            st.markdown(f"**rigledger** · {sentences.plain(settings.rig.name)}", width="content")
+            if settings.rig.name == "demo":
+                st.badge("DEMO", color="orange", help="A made-up rig with a made-up ledger.")
+        if months is None:
+            return None
+        return st.selectbox(
+            "Month",
+            months,
+            format_func=words.month_name,
+            key="month",
+            bind="query-params",
+            label_visibility="collapsed",
+            width=190,
+        )
+
+
+main()

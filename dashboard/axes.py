@@ -1,0 +1,61 @@
+"""The look that all charts share: axes, fonts, frame, and labels from a table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from dashboard.palette import FONT, Palette
+
+
+def lookup(labels: dict[float, str]) -> str:
+    """A Vega expression from tick values to their texts."""
+    pairs = ", ".join(f"'{value:.4f}': '{_quoted(text)}'" for value, text in labels.items())
+    return f"({{{pairs}}})[format(datum.value, '.4f')] || ''"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def axis_look(colours: Palette) -> dict[str, Any]:
+    return {
+        "labelFont": FONT,
+        "titleFont": FONT,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": 400,
+        "labelColor": colours.quiet,
+        "titleColor": colours.quiet,
+        "domainColor": colours.line,
+        "tickColor": colours.line,
+        "gridColor": colours.line,
+        "titlePadding": 8,
+    }
+
+
+def names_axis(colours: Palette) -> alt.Axis:
+    look = axis_look(colours) | {"labelFontSize": 13, "labelColor": colours.text}
+    return alt.Axis(ticks=False, domain=False, labelPadding=10, labelLimit=200, **look)
+
+
+def numbers_axis(colours: Palette) -> alt.Axis:
+    return alt.Axis(tickCount=5, domain=False, ticks=False, **axis_look(colours))
+
+
+def inline(rows: list[dict[str, Any]]) -> Any:
+    """Rows carried by the chart itself."""
+    return alt.InlineData(values=rows)
+
+
+def dress(
+    layers: Sequence[Any], colours: Palette, height: int, width: int | str = "container"
+) -> alt.LayerChart:
+    """Layers as one chart on the page's own ground, with a fixed height in pixels."""
+    chart: Any = alt.layer(*layers)
+    dressed: alt.LayerChart = (
+        chart.properties(height=height, width=width, background="transparent")
+        .configure_view(stroke=None)
+        .configure(font=FONT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    )
+    return dressed

@@ -1,0 +1,216 @@
+"""Charts as data: frames and dicts in, Altair charts out. No page, no clock, no file.
+
+Amounts arrive as integer nano-units and integer nanoseconds; floats are for drawing alone.
+"""
+
+import datetime as dt
+from typing import Any
+
+import altair as alt
+
+from dashboard import words
+from dashboard.axes import axis_look, dress, inline, names_axis, numbers_axis
+from dashboard.palette import FONT, STEP_WORDS, Palette, hatched
+
+ROW_PX = 30
+
+
+def waterfall(steps: list[dict[str, Any]], currency: str, colours: Palette) -> alt.LayerChart:
+    """Where the money of a million output tokens went: one bar per step, then their sum.
+
+    `steps` as in a month's `waterfall_nano_per_mtok`; steps without cost are left out.
+    """
+    rows = waterfall_rows(steps)
+    order = [row["label"] for row in rows]
+    top = max(row["end"] for row in rows)
+    bottom = min(row["start"] for row in rows)
+    data = inline(rows)
+    y = alt.Y("label:N", sort=order, title=None, axis=names_axis(colours))
+    scale = alt.Scale(domain=[min(0.0, bottom), top * 1.14], nice=False, zero=False)
+    title = f"{currency} per million output tokens"
+    x = alt.X("start:Q", scale=scale, title=title, axis=numbers_axis(colours))
+    tooltip = [
+        alt.Tooltip("label:N", title="step"),
+        alt.Tooltip("text:N", title=title),
+        alt.Tooltip("of_total:N", title="of the full price"),
+    ]
+    bars = (
+        alt.Chart(data)
+        .mark_bar(height=18, cornerRadius=1)
+        .encode(y=y, x=x, x2="end:Q", tooltip=tooltip)
+    )
+    names = [row["step"] for row in rows]
+    fills: list[Any] = [
+        hatched(colours, 24) if name == "unknown" else _step_colour(name, colours) for name in names
+    ]
+    layers: list[alt.Chart] = [
+        bars.transform_filter(alt.datum.step == name).mark_bar(
+            height=18, cornerRadius=1, color=fill, stroke=_edge(name, colours), strokeWidth=1
+        )
+        for name, fill in zip(names, fills, strict=True)
+    ]
+    for is_total in (False, True):
+        layers.append(
+            alt.Chart(data)
+            .mark_text(
+                align="left",
+                dx=7,
+                font=FONT,
+                fontSize=13,
+                fontWeight="bold" if is_total else "normal",
+                color=colours.text,
+            )
+            .encode(y=y, x=alt.X("end:Q", scale=scale), text="text:N")
+            .transform_filter((alt.datum.step == "total") == is_total)
+        )
+    return dress([*layers], colours, ROW_PX * len(rows))
+
+
+def waterfall_rows(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The drawn rows: start, end and printed amount of each step; the last one is the total."""
+    told = [step for step in steps if step["nano_per_mtok"]]
+    total = sum(step["nano_per_mtok"] for step in told)
+    decimals = words.decimals_for(total)
+    printed = words.parts([step["nano_per_mtok"] for step in told], decimals)
+    rows = []
+    at = 0
+    for step, text in zip(told, printed, strict=True):
+        nano = step["nano_per_mtok"]
+        shown = "<" + words.least(decimals) if nano > 0 and not text.strip("0.") else text
+        rows.append(_bar(step["step"], (at, at + nano), shown, total))
+        at += nano
+    rows.append(_bar("total", (0, total), words.cents(total, decimals), total))
+    return rows
+
+
+def _bar(step: str, edges: tuple[int, int], text: str, total: int) -> dict[str, Any]:
+    start, end = edges
+    return {
+        "step": step,
+        "label": STEP_WORDS.get(step, "together"),
+        "start": start / words.NANO,
+        "end": end / words.NANO,
+        "nano": end - start,
+        "text": text,
+        "of_total": words.share((end - start) / total if total else None),
+    }
+
+
+def trend(months: list[dict[str, Any]], currency: str, colours: Palette) -> alt.LayerChart:
+    """Full price per month as bars, the API bills for the same requests as marks across them.
+
+    `months` as an overview's `trend`; a month without output tokens has no bar, its name stays.
+    """
+    own, api = trend_rows(months)
+    labels = [_month_label(entry["month"]) for entry in months]
+    title = f"{currency} per million output tokens"
+    x = alt.X(
+        "month:N",
+        sort=labels,
+        title=None,
+        scale=alt.Scale(domain=labels, paddingInner=0.45, paddingOuter=0.3),
+        axis=alt.Axis(
+            labelAngle=0, ticks=False, labelExpr="split(datum.label, ' ')", **axis_look(colours)
+        ),
+    )
+    top = max([row["price"] for row in own + api], default=1.0)
+    y = alt.Y(
+        "price:Q",
+        title=title,
+        scale=alt.Scale(domain=[0, top * 1.15], nice=False),
+        axis=alt.Axis(tickCount=4, **axis_look(colours)),
+    )
+    tooltip = [
+        alt.Tooltip("when:N", title="month"),
+        alt.Tooltip("who:N", title="price of"),
+        alt.Tooltip("text:N", title=title),
+    ]
+    bars = (
+        alt.Chart(inline(own))
+        .mark_bar(color=colours.own, cornerRadiusTopLeft=2, cornerRadiusTopRight=2)
+        .encode(
+            x=x,
+            y=y,
+            tooltip=tooltip,
+            opacity=alt.condition(alt.datum.provisional, alt.value(0.62), alt.value(1.0)),
+        )
+    )
+    figures = (
+        alt.Chart(inline(own))
+        .mark_text(dy=-8, font=FONT, fontSize=13, color=colours.text)
+        .encode(x=x, y=y, text="text:N")
+    )
+    marks = (
+        alt.Chart(inline(api))
+        .mark_tick(thickness=3, color=colours.api, orient="horizontal", bandSize=44)
+        .encode(x=x, y=y, tooltip=tooltip)
+    )
+    return dress([bars, marks, figures], colours, 200, width=90 + 76 * len(months))
+
+
+def trend_rows(
+    months: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The drawn bars and marks; an unknown price is left out, never drawn as zero."""
+    own: list[dict[str, Any]] = []
+    api: list[dict[str, Any]] = []
+    for entry in months:
+        when = words.month_name(entry["month"]) + (", so far" if entry["provisional"] else "")
+        base = {
+            "month": _month_label(entry["month"]),
+            "when": when,
+            "provisional": entry["provisional"],
+        }
+        prices = [("this rig, full cost", entry["full_nano_per_mtok"], own)]
+        prices += [(name, nano, api) for name, nano in entry["compare"].items()]
+        for who, nano, rows in prices:
+            if nano is not None:
+                shown = {"who": who, "price": nano / words.NANO, "text": words.headline(nano)}
+                rows.append(base | shown)
+    return own, api
+
+
+def cost_split(cost_nano: dict[str, int], currency: str, colours: Palette) -> alt.LayerChart:
+    """What the period's cost is made of, as one bar: hardware, then electricity."""
+    told = [("capital", "hardware"), ("energy", "electricity")]
+    shades = {"capital": colours.capital, "energy": colours.energy}
+    layers = []
+    at = 0
+    total = sum(cost_nano[key] or 0 for key, _ in told)
+    scale = alt.Scale(domain=[0, max(total, 1) / words.NANO], nice=False)
+    for key, label in told:
+        nano = cost_nano[key] or 0
+        row = {
+            "start": at / words.NANO,
+            "end": (at + nano) / words.NANO,
+            "label": label,
+            "text": words.cents(nano),
+        }
+        at += nano
+        layers.append(
+            alt.Chart(inline([row]))
+            .mark_bar(color=shades[key], height=14)
+            .encode(
+                x=alt.X("start:Q", scale=scale, axis=None),
+                x2="end:Q",
+                tooltip=[
+                    alt.Tooltip("label:N", title="cost"),
+                    alt.Tooltip("text:N", title=currency),
+                ],
+            )
+        )
+    return dress([*layers], colours, 16)
+
+
+def _month_label(month: str) -> str:
+    date = dt.date.fromisoformat(f"{month}-01")
+    return f"{date:%b} {date:%Y}"
+
+
+def _step_colour(step: str, colours: Palette) -> str:
+    return colours.quiet if step == "total" else colours.step(step)
+
+
+def _edge(step: str, colours: Palette) -> str:
+    """Pale and hatched bars need an outline to be seen on the page."""
+    return colours.hatch if step in ("unknown", "off") else "transparent"

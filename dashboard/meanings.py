@@ -1,0 +1,85 @@
+"""What every number on the pages means, in a sentence or two: the help texts."""
+
+FULL = (
+    "Everything the rig cost in the period (hardware value used up, electricity, the hours it "
+    "stood idle too) divided by the output tokens it produced. The only price of the rig that "
+    "may stand beside an API bill."
+)
+ACTIVE = (
+    "The cost of the time in which a card worked on requests, divided by the output tokens. "
+    "Idle hours and capacity held ready are left out."
+)
+MARGINAL = (
+    "Only the electricity that requests draw beyond the idle draw, divided by the output tokens: "
+    "what one more million costs now that the rig is bought."
+)
+API = (
+    "What the same requests would have cost at the API's prices, input billed too and with the "
+    "same cache hits as here, divided by the same output tokens."
+)
+SAVED_FULL = (
+    "API bill for the same requests minus the full cost of the rig in the period. "
+    "Answers whether buying it was right; negative means that the API would have been cheaper."
+)
+SAVED_MARGINAL = (
+    "API bill for the same requests minus the electricity they drew beyond idle. "
+    "Answers whether sending them to the rig was right, now that it is bought."
+)
+OUTPUT = (
+    "Tokens that the rig generated in requests that ended in the period, as the engines reported."
+)
+WATERFALL = (
+    "The full price, split by what the cards were doing while the money was spent. Busy time is "
+    "split again: the part that ran as fast as the cards have shown they can (at peak) and the "
+    "speed that was missing (below peak). The steps add up to the full price exactly."
+)
+TREND = (
+    "Bars: the rig's full price per million output tokens in each month with data. Marks: the API "
+    "bill for that month's requests over the same tokens. A paler bar is a month still running."
+)
+COST = (
+    "Hardware: the part of the purchase price that the period used up. Electricity: measured "
+    "energy of cards and host at the tariff in force."
+)
+HOURS = (
+    "Share of the cards' time that lies in active windows: stretches of work with pauses shorter "
+    "than the configured gap (15 minutes unless set)."
+)
+OCCUPANCY = "Share of active time in which a card had at least one request."
+THROUGHPUT = (
+    "Output tokens per busy second, against the peak rate of the cards: the best 60 busy seconds "
+    "of the last 90 days, or a declared benchmark."
+)
+STRIPS = (
+    "Each row is a card, each cell 15 minutes. A cell is filled by the share of time in each "
+    "state; time that nothing witnessed is hatched, time to come is blank."
+)
+STRANDED = (
+    "Times when one card had requests waiting while others of its pool stood by without any; "
+    "priced at what the waiting cards cost in that time."
+)
+GROUPS_FULL = (
+    "The group's share of everything the rig cost: its busy cost, plus idle and other time in the "
+    "same proportion."
+)
+GROUPS_BUSY = "Cost of the card time that the group's requests took."
+GROUPS_REQUESTS = "Requests that ended in the period; retries of one request count once."
+BILL_SAME_HITS = (
+    "API bill for the same requests, cached input billed as cached where it was so here."
+)
+BILL_NO_CACHE = "API bill for the same requests if no input had been served from a cache."
+OUTPUT_ONLY = (
+    "The API's output price alone, as people quote it. It leaves out the input, so it makes the "
+    "API look cheaper than the bill would be."
+)
+QUALITY = "What is not known about this period, and which figures that touches."
+
+STATES = {
+    "busy": "at least one request on the card",
+    "stranded": "no request here while one waited elsewhere in the pool",
+    "headroom": "nobody waiting, within an active hour",
+    "idle": "outside active hours",
+    "other": "the card worked for something else",
+    "off": "powered off, suspended, or its engine down",
+    "unknown": "nothing witnessed this time",
+}

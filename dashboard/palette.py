@@ -1,0 +1,140 @@
+"""One colour per state, for light and dark pages; every chart takes its colours here.
+
+The colours differ in lightness first (they stay apart in grey and for colour-blind eyes) and in
+hue second. Time without a witness is hatched, so that it never looks like a measured state.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+# Bottom to top in a strip, and the order of every legend.
+STATES = ("busy", "stranded", "headroom", "idle", "other", "off", "unknown")
+FONT = '"Source Sans", "Source Sans 3", sans-serif'
+
+STATE_WORDS = {
+    "busy": "busy",
+    "stranded": "stranded",
+    "headroom": "headroom",
+    "idle": "idle",
+    "other": "other use",
+    "off": "off",
+    "unknown": "unknown",
+}
+
+STEP_WORDS = {
+    "at_peak": "at peak",
+    "below_peak": "below peak",
+    "stranded": "stranded",
+    "headroom": "headroom",
+    "idle": "idle",
+    "off": "off",
+    "other": "other use",
+    "unknown": "unknown",
+    "unassigned": "unassigned",
+}
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours of one theme, as hex strings; `hatch` is drawn over `hatch_ground`."""
+
+    states: dict[str, str]
+    below_peak: str
+    unassigned: str
+    hatch: str
+    hatch_ground: str
+    text: str
+    quiet: str
+    line: str
+    page: str
+    own: str
+    api: str
+    capital: str
+    energy: str
+
+    def step(self, name: str) -> str:
+        """The colour of a step of the waterfall; those of states are the states' own."""
+        own = {
+            "at_peak": self.states["busy"],
+            "below_peak": self.below_peak,
+            "unassigned": self.unassigned,
+        }
+        return own.get(name) or self.states[name]
+
+
+LIGHT = Palette(
+    states={
+        "busy": "#0f4c81",
+        "stranded": "#cf4a1f",
+        "headroom": "#e6a13a",
+        "idle": "#dad5ca",
+        "other": "#7a52a0",
+        "off": "#f0eee9",
+        "unknown": "#8b8d94",
+    },
+    below_peak="#6d9fce",
+    unassigned="#a9abb0",
+    hatch="#8b8d94",
+    hatch_ground="#ffffff",
+    text="#1d2129",
+    quiet="#5f6672",
+    line="#e4e2dd",
+    page="#ffffff",
+    own="#0f4c81",
+    api="#b3541e",
+    capital="#5d6775",
+    energy="#d9a441",
+)
+
+DARK = Palette(
+    states={
+        "busy": "#8cc4f5",
+        "stranded": "#f0673a",
+        "headroom": "#d9a347",
+        "idle": "#4d4c4a",
+        "other": "#9670c4",
+        "off": "#292b31",
+        "unknown": "#8a8f99",
+    },
+    below_peak="#3f7db8",
+    unassigned="#6b6f78",
+    hatch="#8a8f99",
+    hatch_ground="#16181d",
+    text="#eceef2",
+    quiet="#a2a8b4",
+    line="#30333b",
+    page="#16181d",
+    own="#8cc4f5",
+    api="#f2a071",
+    capital="#98a1af",
+    energy="#d9a347",
+)
+
+
+def palette(dark: bool) -> Palette:
+    """The colours of the theme."""
+    return DARK if dark else LIGHT
+
+
+def hatched(colours: Palette, stripes: int) -> Any:
+    """A fill of diagonal strokes, as a gradient with hard stops.
+
+    Chart renderers have no pattern fill that works in the page, in SVG and in print alike;
+    a striped gradient does. `stripes` grows with the width that is filled.
+    """
+    stops = []
+    for stripe in range(stripes):
+        start = stripe / stripes
+        middle = (stripe + 0.45) / stripes
+        end = (stripe + 1) / stripes
+        for offset, colour in (
+            (start, colours.hatch),
+            (middle, colours.hatch),
+            (middle, colours.hatch_ground),
+            (end, colours.hatch_ground),
+        ):
+            stops.append(alt.GradientStop(color=colour, offset=round(offset, 6)))
+    gradient: Any = alt.Gradient
+    return gradient(gradient="linear", stops=stops, x1=0, y1=0, x2=1, y2=1)

@@ -1,0 +1,178 @@
+"""The page's sentences, from a month's figures; nothing is computed beyond their wording."""
+
+import datetime as dt
+from typing import Any
+
+from dashboard import words
+
+NO_FLAGS = "Nothing is missing: every request told its tokens, every second has a witness."
+
+
+def period(month: dict[str, Any]) -> str:
+    """`November 2026, so far`."""
+    name = words.month_name(month_key(month))
+    return f"{name}, so far" if month["period"]["provisional"] else name
+
+
+def month_key(month: dict[str, Any]) -> str:
+    """The period's month in the rig's zone, as `2026-11`."""
+    told = month["period"]
+    start = dt.datetime.fromisoformat(told["from"])
+    return f"{start.astimezone(words.zone(told['time_zone'])):%Y-%m}"
+
+
+def answer(month: dict[str, Any], sheet: dict[str, Any] | None) -> str:
+    """Is the rig worth it, in one or two sentences."""
+    currency = month["currency"]
+    if sheet is None:
+        return (
+            "No API prices are configured to compare with; "
+            "`[[compare.prices]]` in rigledger.toml takes them."
+        )
+    full, marginal = sheet["savings_full_nano"], sheet["savings_marginal_nano"]
+    name = plain(sheet["name"])
+    if full is None:
+        return f"The bill at {name} cannot be set against the rig's cost in {currency}."
+    if full >= 0:
+        first = f"The rig cost **{words.headline(full)} {currency} less** than {name}."
+    else:
+        first = f"The rig cost **{words.headline(-full)} {currency} more** than {name} would have."
+    if marginal is None:
+        return first
+    if full < 0 <= marginal:
+        return (
+            f"{first} Now that it is bought, running these requests here still saved "
+            f"**{words.headline(marginal)} {currency}**."
+        )
+    if marginal >= 0:
+        return f"{first} Against its electricity alone: {words.headline(marginal)} {currency}."
+    return (
+        f"{first} Even its electricity cost {words.headline(-marginal)} {currency} more "
+        "than the API."
+    )
+
+
+def where(steps: list[dict[str, Any]], currency: str) -> str:
+    """What the waterfall shows: its largest step and its share."""
+    total = sum(step["nano_per_mtok"] for step in steps)
+    largest = max(steps, key=lambda step: step["nano_per_mtok"])
+    amount = words.headline(largest["nano_per_mtok"])
+    part = words.share(largest["nano_per_mtok"] / total if total else None)
+    reason = {
+        "at_peak": "went into work at full speed",
+        "below_peak": "went into work below the speed the cards can reach",
+        "stranded": "was spent while requests waited on another card",
+        "headroom": "kept cards ready within active hours",
+        "idle": "passed while nobody used the rig",
+        "off": "passed while the rig was off",
+        "other": "went into other uses of the cards",
+        "unknown": "passed without a witness",
+        "unassigned": "belongs to no card's time",
+    }[largest["step"]]
+    return f"Of {words.headline(total)} {currency}, {amount} ({part}) {reason}."
+
+
+def cost(month: dict[str, Any]) -> str:
+    """The period's cost and its two parts."""
+    told, currency = month["cost_nano"], month["currency"]
+    return (
+        f"{period(month)} cost **{words.cents(told['total'])} {currency}**: "
+        f"{words.cents(told['capital'])} hardware and "
+        f"{words.cents(told['energy'])} electricity."
+    )
+
+
+def layer(name: str, month: dict[str, Any]) -> str:
+    """What lowered one of the three layers."""
+    states, ratio = month["states_ns"], month["layers"][name]
+    if name == "hours":
+        if ratio is None:
+            return "No capacity in this period."
+        lost = [
+            f"{words.hours(states[state])} {word}"
+            for state, word in (
+                ("idle", "idle"),
+                ("off", "off"),
+                ("other", "in other use"),
+                ("unknown", "unknown"),
+            )
+            if states[state]
+        ]
+        told = ", ".join(lost) or "no time lost"
+        return f"Of {words.hours(month['capacity_ns'])} of card time: {told}."
+    if name == "occupancy":
+        if ratio is None:
+            return "No active window in this period."
+        return (
+            f"Within active hours, cards stood ready for {words.hours(states['headroom'])} and "
+            f"stranded for {words.hours(states['stranded'])}."
+        )
+    return _throughput(month)
+
+
+def _throughput(month: dict[str, Any]) -> str:
+    layers = month["layers"]
+    rates = [p["tokens_per_second"] for p in layers["peak"].values() if p["tokens_per_second"]]
+    if layers["throughput"] is None or not rates:
+        return "No peak rate is known yet: it takes 60 busy seconds of output."
+    low, high = round(min(rates)), round(max(rates))
+    peak = f"{low}" if low == high else f"{low} to {high}"
+    declared = all(p["source"] == "declared" for p in layers["peak"].values())
+    how = "the declared peak" if declared else "the best 60 busy seconds"
+    if layers["throughput"] > 1:
+        return f"Above {how} of {peak} tokens per second a card: that peak was set too low."
+    return f"Measured against {how}, {peak} tokens per second a card; fewer requests ran at once."
+
+
+def stranded(episodes: list[dict[str, Any]], currency: str, zone: dt.tzinfo) -> str:
+    """The largest stranded episode of the day with its price."""
+    if not episodes:
+        return "No card stood by while requests waited on another."
+    worst = episodes[0]
+    idle = worst["cards_idle"]
+    names = idle if isinstance(idle, list) else [str(idle)]
+    span = f"{words.clock(worst['from_ns'], zone)}–{words.clock(worst['to_ns'], zone)}"
+    price = words.headline(worst["cost_nano"])
+    told = (
+        f"{span}: requests queued on {plain(worst['card_busy'])} while "
+        f"{plain(' and '.join(names))} stood by, {price} {currency}."
+    )
+    more = len(episodes) - 1
+    return told + (f" {words.count(more, 'smaller episode')} that day." if more else "")
+
+
+def quality(month: dict[str, Any]) -> list[str]:
+    """What is not known, and what that means for the figures; empty when all is."""
+    told, lines = month["quality"], []
+    if told["unknown_ns"]:
+        lines.append(
+            f"**{words.hours(told['unknown_ns'])} of card time without a witness.** "
+            "Its cost is counted as `unknown`; it may have been busy or idle."
+        )
+    if told["missing_usage"]:
+        lines.append(
+            f"**{words.count(told['missing_usage'], 'request')} without token counts.** "
+            "The output is at least what is shown, so the price per million is at most that."
+        )
+    if told["missing_cached"]:
+        lines.append(
+            f"**{words.count(told['missing_cached'], 'request')} without a cached-token count.** "
+            "The API bill with the same cache hits cannot price them."
+        )
+    if told["unattributed_ns"]:
+        lines.append(
+            f"**{words.span(told['unattributed_ns'])} busy for no request in particular.** "
+            "The time is in the total and in no group."
+        )
+    if told["energy_unknown_ns"]:
+        lines.append(
+            f"**{words.hours(told['energy_unknown_ns'])} of card time without a power reading.** "
+            "The electricity is at least what is shown."
+        )
+    lines += [f"**Flag:** {plain(flag)}" for flag in told["flags"]]
+    return lines
+
+
+def plain(text: str) -> str:
+    """A name from the ledger, safe inside Markdown."""
+    return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|$:~" else sign for sign in text)

@@ -1,0 +1,121 @@
+"""The cards' day as a picture: state strips in 15-minute cells. Pure, as `charts`."""
+
+import datetime as dt
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from dashboard import words
+from dashboard.axes import axis_look, dress, inline, lookup
+from dashboard.palette import STATE_WORDS, STATES, Palette, hatched
+
+HOUR_NS = 3600 * words.NANO
+STRIP = 0.78
+
+
+def day_strips(
+    strips: pl.DataFrame, day_from_ns: int, day_to_ns: int, zone: dt.tzinfo, colours: Palette
+) -> alt.LayerChart:
+    """The cards' day: one row per card, one cell per 15 minutes, split by time share of states.
+
+    `strips` holds card, bucket_ns, state, ns, cost_nano. The axis is the rig's wall clock, laid
+    over elapsed hours, so that a day of 23 or 25 hours has neither gap nor overlap.
+    """
+    cards = sorted(strips["card"].unique().to_list())
+    rows = strip_rows(strips, day_from_ns, zone)
+    length = (day_to_ns - day_from_ns) / HOUR_NS
+    ticks = _wall_ticks(day_from_ns, day_to_ns, zone)
+    x_axis = alt.Axis(
+        values=list(ticks),
+        labelExpr=lookup(ticks),
+        title=f"local time ({zone})",
+        grid=False,
+        **axis_look(colours),
+    )
+    middles = {index + STRIP / 2: card for index, card in enumerate(cards)}
+    y_axis = alt.Axis(
+        values=list(middles),
+        labelExpr=lookup(middles),
+        title=None,
+        grid=False,
+        ticks=False,
+        domain=False,
+        **(axis_look(colours) | {"labelFontSize": 13, "labelColor": colours.text}),
+    )
+    x = alt.X("start:Q", scale=alt.Scale(domain=[0, length], nice=False), axis=x_axis)
+    y = alt.Y(
+        "low:Q",
+        scale=alt.Scale(domain=[0, len(cards) - 1 + STRIP], reverse=True, nice=False),
+        axis=y_axis,
+    )
+    tooltip = [
+        alt.Tooltip("card:N", title="card"),
+        alt.Tooltip("clock:N", title="from"),
+        alt.Tooltip("state:N", title="state"),
+        alt.Tooltip("time:N", title="time"),
+    ]
+    empty = [
+        {"start": 0, "end": length, "low": index, "high": index + STRIP}
+        for index in range(len(cards))
+    ]
+    ground = (
+        alt.Chart(inline(empty))
+        .mark_rect(color=colours.page, stroke=colours.line, strokeWidth=1)
+        .encode(x=x, x2="end:Q", y=y, y2="high:Q")
+    )
+    layers = [ground]
+    for state in STATES:
+        fill: Any = hatched(colours, 4) if state == "unknown" else colours.states[state]
+        mine = [row for row in rows if row["key"] == state]
+        layers.append(
+            alt.Chart(inline(mine))
+            .mark_rect(color=fill)
+            .encode(x=x, x2="end:Q", y=y, y2="high:Q", tooltip=tooltip)
+        )
+    return dress([*layers], colours, 44 * len(cards) + 8)
+
+
+def strip_rows(strips: pl.DataFrame, day_from_ns: int, zone: dt.tzinfo) -> list[dict[str, Any]]:
+    """The drawn cells: hours since the day's start, height by share of the cell's time."""
+    cards = {card: index for index, card in enumerate(sorted(strips["card"].unique().to_list()))}
+    order = {state: index for index, state in enumerate(STATES)}
+    rows: list[dict[str, Any]] = []
+    for (card, bucket), cell in strips.group_by("card", "bucket_ns", maintain_order=True):
+        told = sorted(cell.iter_rows(named=True), key=lambda row: order[row["state"]])
+        covered = sum(row["ns"] for row in told)
+        if not covered:
+            continue
+        high = cards[str(card)] + STRIP
+        start = int(str(bucket)) - day_from_ns
+        for row in told:
+            if not row["ns"]:
+                continue
+            low = high - STRIP * row["ns"] / covered
+            rows.append(
+                {
+                    "card": card,
+                    "key": row["state"],
+                    "state": STATE_WORDS[row["state"]],
+                    "start": start / HOUR_NS,
+                    "end": (start + max(covered, 0)) / HOUR_NS,
+                    "low": low,
+                    "high": high,
+                    "ns": row["ns"],
+                    "time": words.span(row["ns"]),
+                    "clock": words.clock(int(str(bucket)), zone),
+                }
+            )
+            high = low
+    return rows
+
+
+def _wall_ticks(from_ns: int, to_ns: int, zone: dt.tzinfo) -> dict[float, str]:
+    """Elapsed hours at every third hour of the wall clock, with what the clock shows there."""
+    ticks: dict[float, str] = {}
+    for at in range(from_ns, to_ns + 1, HOUR_NS // 4):
+        wall = dt.datetime.fromtimestamp(at // words.NANO, zone)
+        text = f"{wall:%H:%M}"
+        if wall.hour % 3 == 0 and wall.minute == 0 and text not in list(ticks.values())[1:]:
+            ticks[(at - from_ns) / HOUR_NS] = text
+    return ticks

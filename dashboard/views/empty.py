@@ -1,0 +1,79 @@
+"""What a page says when there is nothing to show yet, and what to do next."""
+
+import streamlit as st
+
+from collector.settings import Settings
+
+TAP = """
+[[engines]]
+name = "card0"
+url = "http://127.0.0.1:8001"
+gpus = ["0"]
+
+[[taps]]
+engine = "card0"
+listen = "127.0.0.1:9001"
+"""
+
+HARDWARE = """
+[[hardware]]
+name = "workstation"
+price = "17000"
+in_service = 2026-10-01
+life_years = 4
+"""
+
+ELECTRICITY = """
+[[electricity]]
+from = 2026-10-01
+price_per_kwh = "0.20"
+"""
+
+PRICES = """
+[[compare.prices]]
+name = "an API"
+input = "0.15"
+cache_read = "0.003"
+output = "0.60"
+"""
+
+
+def no_ledger(settings: Settings) -> None:
+    """Nothing was ever collected here."""
+    st.subheader("No ledger yet", anchor=False)
+    st.markdown(
+        f"There is no ledger in `{settings.store_path()}`. Start the collector and leave it "
+        "running; this page fills itself. To look around first, try the demo."
+    )
+    st.code(
+        "rigledger up          # collector, taps and these pages\n"
+        "rigledger up --demo   # a made-up rig",
+        language="bash",
+    )
+
+
+def no_requests(period: str, settings: Settings) -> None:
+    """The ledger is there, but no request ended in the period."""
+    st.subheader(f"No requests in {period}", anchor=False)
+    if settings.taps:
+        doors = ", ".join(f"`http://{tap.listen}/v1`" for tap in settings.taps)
+        st.markdown(f"Point your clients or your router at {doors}: every request is then counted.")
+        return
+    st.markdown(
+        "Requests are counted by taps, one port per engine. Add one to `rigledger.toml`, restart "
+        "`rigledger up` and point your clients at its port:"
+    )
+    st.code(TAP.strip(), language="toml")
+
+
+def missing_assumptions(settings: Settings) -> None:
+    """Prices that nobody has told yet, each with the lines that tell it."""
+    told = (
+        (settings.hardware, "hardware price", "the rig itself counts as free", HARDWARE),
+        (settings.electricity, "electricity price", "energy is not priced", ELECTRICITY),
+        (settings.compare.prices, "API prices", "there is nothing to compare with", PRICES),
+    )
+    for given, name, effect, lines in told:
+        if not given:
+            with st.expander(f"No {name} set: {effect}. Add to rigledger.toml …"):
+                st.code(lines.strip(), language="toml")

@@ -1,0 +1,130 @@
+"""Numbers into words: money, shares, time spans, counts. Unknown stays the word `unknown`."""
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Decimal
+from zoneinfo import ZoneInfo
+
+NANO = 1_000_000_000
+UNKNOWN = "unknown"
+MINUS = "\N{MINUS SIGN}"
+
+
+def headline(nano: int | None) -> str:
+    """An amount with three significant digits: 4.47, 0.932, 412, 17,000."""
+    if nano is None:
+        return UNKNOWN
+    amount = Decimal(nano) / NANO
+    if not amount:
+        return "0.00"
+    digits = 2 - amount.adjusted()
+    rounded = amount.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
+    decimals = max(0, min(digits, 6))
+    return _signed(f"{rounded:,.{decimals}f}")
+
+
+def cents(nano: int | None, decimals: int = 2) -> str:
+    """An amount for tables: 1,234.56."""
+    if nano is None:
+        return UNKNOWN
+    return _signed(f"{Decimal(nano) / NANO:,.{decimals}f}")
+
+
+def change(nano: int | None) -> str:
+    """A difference with its sign: +37.10, −412."""
+    if nano is None:
+        return UNKNOWN
+    return ("+" if nano > 0 else "") + headline(nano)
+
+
+def decimals_for(nano: int) -> int:
+    """Decimals that show an amount with three significant digits, at least cents."""
+    amount = Decimal(abs(nano)) / NANO
+    return 2 if amount >= 1 or not amount else min(6, 2 - amount.adjusted())
+
+
+def parts(amounts: Sequence[int], decimals: int) -> list[str]:
+    """Amounts as they are printed beside their sum: rounded so that the print adds up too.
+
+    Largest remainder, ties in order; `amounts` in nano-units.
+    """
+    unit = 10 ** (9 - decimals)
+    floors = [amount // unit for amount in amounts]
+    total = round(Decimal(sum(amounts)) / unit)
+    short = total - sum(floors)
+    order = sorted(range(len(amounts)), key=lambda i: (-(amounts[i] % unit), i))
+    for i in order[:short]:
+        floors[i] += 1
+    return [cents(units * unit, decimals) for units in floors]
+
+
+def least(decimals: int) -> str:
+    """The smallest amount that prints with so many decimals: 0.01."""
+    return str(Decimal(1).scaleb(-decimals))
+
+
+def share(ratio: float | None) -> str:
+    """A ratio as a percentage: 9.3 %, 0.42 %, 55 %."""
+    if ratio is None:
+        return UNKNOWN
+    percent = ratio * 100
+    decimals = 0 if percent >= 10 or percent == 0 else 1 if percent >= 1 else 2
+    return f"{percent:.{decimals}f} %"
+
+
+def span(ns: int) -> str:
+    """A time span in two units at most: 42 s, 15 min, 7 h 30 min, 12 d 4 h."""
+    seconds = round(ns / NANO)
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def hours(ns: int) -> str:
+    """A time span in hours: 1,204 h, 7.5 h, 0.25 h."""
+    value = ns / NANO / 3600
+    decimals = 0 if value >= 100 or not ns else 1 if value >= 1 else 2
+    return f"{value:,.{decimals}f} h"
+
+
+def count(number: int | None, noun: str = "") -> str:
+    """A count with its noun: 1 request, 12,403 requests, 1.24 million tokens."""
+    if number is None:
+        return UNKNOWN
+    plural = f" {noun}{'' if number == 1 else 's'}" if noun else ""
+    for size, name in ((NANO, "billion"), (1_000_000, "million")):
+        if abs(number) >= size:
+            return f"{number / size:.3g} {name}{plural}"
+    return f"{number:,}{plural}"
+
+
+def zone(name: str) -> dt.tzinfo:
+    """The zone of that IANA name."""
+    return ZoneInfo(name)
+
+
+def clock(ns: int, zone: dt.tzinfo) -> str:
+    """The wall clock of the rig: 14:10."""
+    return dt.datetime.fromtimestamp(ns // NANO, zone).strftime("%H:%M")
+
+
+def month_name(month: str) -> str:
+    """`2026-10` as October 2026."""
+    return dt.date.fromisoformat(f"{month}-01").strftime("%B %Y")
+
+
+def day_name(day: str) -> str:
+    """`2026-10-03` as Saturday, 3 October 2026."""
+    date = dt.date.fromisoformat(day)
+    return f"{date:%A}, {date.day} {date:%B %Y}"
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", MINUS)
