@@ -1,0 +1,84 @@
+"""`rigledger route`: serve the taps."""
+
+import argparse
+import sys
+from typing import Any
+
+
+def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Mount this room's commands."""
+    route = subparsers.add_parser(
+        "route",
+        help="serve the taps: ports that pass through to the engines and keep the books",
+        description="Serve every [[taps]] entry of the settings in one process, until stopped.",
+    )
+    route.add_argument(
+        "--connect-timeout", type=_seconds, default=10.0, metavar="S", help="to the engine (10)"
+    )
+    route.add_argument(
+        "--idle-timeout",
+        type=_seconds,
+        default=600.0,
+        metavar="S",
+        help="without a byte from the engine (600)",
+    )
+    route.add_argument(
+        "--total-timeout", type=_seconds, default=None, metavar="S", help="in all (none)"
+    )
+    route.add_argument(
+        "--drain", type=_seconds, default=30.0, metavar="S", help="for requests at a stop (30)"
+    )
+    route.set_defaults(run=run_route)
+
+
+def run_route(args: argparse.Namespace) -> int:
+    """Serve until stopped; 0, or 2 for what the configuration must cure."""
+    from collector.settings import SettingsError, load
+    from router.service import PortTaken, check, open_feed
+    from router.spool import SpoolBusy
+
+    _log_to_stderr()
+    try:
+        settings = load(args.config)
+        check(settings)
+        feed = open_feed(settings)
+        feed.start()
+        try:
+            return _serve(settings, feed, args)
+        finally:
+            feed.close()
+    except (SettingsError, PortTaken, SpoolBusy, OSError, ValueError) as error:
+        print(f"rigledger route: {error}", file=sys.stderr)
+        return 2
+
+
+def _serve(settings: Any, feed: Any, args: argparse.Namespace) -> int:
+    import uvloop
+
+    from router.service import Service
+    from router.tap import Limits
+
+    limits = Limits(args.connect_timeout, args.idle_timeout, args.total_timeout)
+    service = Service(settings, feed, limits, say=_say, drain_s=args.drain)
+    uvloop.run(service.run())
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _log_to_stderr() -> None:
+    import logging
+
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("rigledger").setLevel(logging.INFO)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < 1e7:
+        raise argparse.ArgumentTypeError("must be a positive number of seconds")
+    return seconds

@@ -1,0 +1,159 @@
+"""All taps of the settings in one process, with their feed and their heartbeat."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from aiohttp import web
+
+from collector.clock import boot_id, from_ns, now_ns
+from collector.events import Heartbeat
+from collector.settings import Settings, SettingsError
+from router.engines import Assignments
+from router.event_ids import EventIds
+from router.feed import Feed
+from router.labels import Labels, load_secret
+from router.spool import SPOOL_BYTES, Spool
+from router.tap import Limits, Tap
+from router.watch import Origin
+
+SOURCE = "tap"
+HEARTBEAT_S = 10.0
+DRAIN_S = 30.0
+
+
+class PortTaken(RuntimeError):
+    """A tap's address cannot be listened on."""
+
+
+def collector_url(settings: Settings) -> str:
+    """Where this host reaches the collector: a wildcard address is reached over loopback."""
+    host, _, port = settings.collector.listen.rpartition(":")
+    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104
+    return f"http://{host}:{port}"
+
+
+def open_feed(settings: Settings, *, spool_bytes: int = SPOOL_BYTES) -> Feed:
+    """The feed of this process, not yet started. Raises SpoolBusy, OSError."""
+    token = settings.collector.token_file
+    secret = None
+    if token is not None:
+        with open(token, encoding="utf-8") as file:  # noqa: PTH123 (a path of the user's own)
+            secret = file.read().strip()
+    spool = Spool(settings.store_path() / f"spool-{SOURCE}.sqlite", spool_bytes)
+    return Feed(spool, collector_url(settings), secret)
+
+
+class Service:
+    """The taps of one process; `run` serves them until SIGTERM or SIGINT."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        feed: Feed,
+        limits: Limits,
+        *,
+        say: Callable[[str], None],
+        drain_s: float = DRAIN_S,
+    ) -> None:
+        """`say` gets lines for people. The feed is started and closed by the caller."""
+        self._settings = settings
+        self._feed = feed
+        self._limits = limits
+        self._say = say
+        self._drain_s = drain_s
+        labels = Labels(load_secret(settings.store_path()))
+        self._origin = Origin(SOURCE, settings.rig.name, boot_id(), labels)
+        self._ids = EventIds()
+        self._taps: list[Tap] = []
+        self._runners: list[web.ServerRunner] = []
+
+    async def run(self) -> None:
+        """Serve; at the signal take no new connections, give running requests `drain_s` to
+        finish, cut and book the rest. Raises PortTaken, SettingsError."""
+        stop = asyncio.Event()
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(signum, stop.set)
+        try:
+            await self._start()
+            beating = asyncio.create_task(self._beat())
+            await stop.wait()
+            beating.cancel()
+            self._say("stopping: no new connections; running requests are finishing")
+            await self._drain()
+        finally:
+            for runner in self._runners:
+                await runner.cleanup()
+            for tap in self._taps:
+                await tap.close()
+
+    async def _start(self) -> None:
+        for declared in self._settings.taps:
+            assignments = Assignments(self._settings, declared.engine)
+            tap = Tap(
+                assignments,
+                put=self._feed.put,
+                origin=self._origin,
+                ids=self._ids,
+                limits=self._limits,
+            )
+            self._taps.append(tap)
+            runner = web.ServerRunner(tap.server(), shutdown_timeout=0.1)
+            self._runners.append(runner)
+            await runner.setup()
+            address = await _listen(runner, declared.engine, declared.listen)
+            self._say(f"tap for {declared.engine}: http://{address}")
+
+    async def _drain(self) -> None:
+        for runner in self._runners:
+            for site in list(runner.sites):
+                await site.stop()
+            if runner.server is not None:
+                runner.server.pre_shutdown()
+        await asyncio.gather(*(tap.drain(self._drain_s) for tap in self._taps))
+
+    async def _beat(self) -> None:
+        covers = sorted({tap.engine for tap in self._settings.taps})
+        while True:
+            self._feed.put(
+                Heartbeat(
+                    source=self._origin.source,
+                    event_id=self._ids.next(),
+                    rig=self._origin.rig,
+                    boot_id=self._origin.boot_id,
+                    witness="tap",
+                    covers=covers,
+                    at=from_ns(now_ns()),
+                )
+            )
+            await asyncio.sleep(HEARTBEAT_S)
+
+
+async def _listen(runner: web.ServerRunner, engine: str, listen: str) -> str:
+    host, _, port = listen.rpartition(":")
+    try:
+        await web.TCPSite(runner, host.strip("[]"), int(port)).start()
+    except (OSError, OverflowError) as error:
+        raise PortTaken(
+            f"[[taps]] engine = {engine!r}: cannot listen on {listen} "
+            f"({getattr(error, 'strerror', None) or error}); free the port or choose another"
+        ) from None
+    return f"{host}:{runner.addresses[0][1]}"
+
+
+async def _stop_listening(runners: list[web.ServerRunner]) -> None:
+    for runner in runners:
+        for site in list(runner.sites):
+            await site.stop()
+        if runner.server is not None:
+            runner.server.pre_shutdown()
+
+
+def check(settings: Settings) -> None:
+    """Raise SettingsError when there is nothing to serve or a tap names no engine."""
+    if not settings.taps:
+        raise SettingsError(
+            "no taps are configured; add a [[taps]] entry with engine and listen to rigledger.toml"
+        )
+    for tap in settings.taps:
+        Assignments(settings, tap.engine)

@@ -1,0 +1,131 @@
+"""Events that wait for the collector: a small SQLite file that outlives kills and outages."""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+SPOOL_BYTES = 256 * 1024 * 1024
+REFUSED_ROWS = 10_000
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS waiting (seq INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS refused (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL, error TEXT NOT NULL
+);
+"""
+
+
+class SpoolBusy(RuntimeError):
+    """Another process holds the spool."""
+
+
+class Spool:
+    """Encoded events in their order. One thread of one process owns it.
+
+    `append` returns after the events are on disk; beyond `limit_bytes` of waiting events the
+    newest are dropped and counted in `dropped`.
+    """
+
+    def __init__(self, path: Path, limit_bytes: int = SPOOL_BYTES) -> None:
+        """Open or create the file. A damaged file is moved aside (`damaged`), never deleted.
+
+        Raises SpoolBusy when another process holds it, OSError when it cannot be written.
+        """
+        self.dropped = 0
+        self.damaged: Path | None = None
+        self._limit_bytes = limit_bytes
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._db = _open(path)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise _refusal(path, error) from None
+            self.damaged = _move_aside(path)
+            self._db = _open(path)
+        row = self._db.execute("SELECT coalesce(sum(length(body)), 0), count(*) FROM waiting")
+        self._bytes, self._count = row.fetchone()
+
+    def __len__(self) -> int:
+        """Events waiting."""
+        return int(self._count)
+
+    def append(self, bodies: Sequence[bytes]) -> None:
+        """Keep encoded events durably, in order, as one commit. Raises sqlite3.Error."""
+        fitting = self._fitting(bodies)
+        with self._db:
+            self._db.executemany("INSERT INTO waiting (body) VALUES (?)", [(b,) for b in fitting])
+        self._bytes += sum(map(len, fitting))
+        self._count += len(fitting)
+        self.dropped += len(bodies) - len(fitting)
+
+    def first(self, rows: int, size_bytes: int) -> list[tuple[int, bytes]]:
+        """The oldest waiting events as (seq, body): at most `rows`, and at least one if any."""
+        found: list[tuple[int, bytes]] = []
+        total = 0
+        cursor = self._db.execute("SELECT seq, body FROM waiting ORDER BY seq LIMIT ?", (rows,))
+        for seq, body in cursor:
+            total += len(body)
+            if found and total > size_bytes:
+                break
+            found.append((seq, body))
+        cursor.close()
+        return found
+
+    def settle(self, batch: Sequence[tuple[int, bytes]], refused: dict[int, str]) -> None:
+        """Forget a batch that the collector answered; `refused` (seq → error) is put aside."""
+        aside = [(body, refused[seq]) for seq, body in batch if seq in refused]
+        with self._db:
+            self._db.executemany("DELETE FROM waiting WHERE seq = ?", [(s,) for s, _ in batch])
+            self._db.executemany("INSERT INTO refused (body, error) VALUES (?, ?)", aside)
+            self._db.execute(
+                "DELETE FROM refused WHERE seq <= (SELECT max(seq) FROM refused) - ?",
+                (REFUSED_ROWS,),
+            )
+        self._bytes -= sum(len(body) for _, body in batch)
+        self._count -= len(batch)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _fitting(self, bodies: Sequence[bytes]) -> list[bytes]:
+        fitting: list[bytes] = []
+        free = self._limit_bytes - self._bytes
+        for body in bodies:
+            if len(body) > free:
+                break
+            free -= len(body)
+            fitting.append(body)
+        return fitting
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=1.0, check_same_thread=False)
+    try:
+        # The exclusive lock is what keeps a second process from sending the same events.
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.executescript(_TABLES)
+        path.chmod(0o600)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _refusal(path: Path, error: sqlite3.OperationalError) -> Exception:
+    if "locked" in str(error):
+        return SpoolBusy(
+            f"{path}: another process holds this spool; stop the other `rigledger route` first"
+        )
+    return OSError(f"{path}: the spool cannot be opened ({error}); check the folder's permissions")
+
+
+def _move_aside(path: Path) -> Path:
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    path.rename(aside)
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    return aside
