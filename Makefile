@@ -47,7 +47,9 @@ $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; name one with PYTHON=python3.x" >&2; exit 1; }
 	@echo "-> fetching the installer into .tools"
-	@$(PYTHON) -m pip install -qq --upgrade --target .tools 'uv>=0.9'
+	@$(PYTHON) -m pip install -qq --upgrade --target .tools 'uv>=0.9' || \
+		{ echo "The installer could not be fetched; $(PYTHON) needs pip, and this once a network" >&2; \
+		exit 1; }
 
 .venv/pyvenv.cfg: | $(UV)
 	@echo "-> making .venv"
