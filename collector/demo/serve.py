@@ -1,0 +1,153 @@
+"""Serves a demo day's bursts on the demo's cards: slots, queues, prefix caches, failures."""
+
+import heapq
+from dataclasses import dataclass, field
+from random import Random
+
+from collector.demo.plan import SEED, Burst, Day, Project
+from collector.demo.rig import CARDS, SLOTS
+
+SECOND_NS = 1_000_000_000
+BLOCK_TOKENS = 64
+PREFILL_TOKENS_PER_SECOND = 3_000
+# Two slots of a card together make 200 output tokens a second; one alone is hardly faster.
+SHARED_TOKENS_PER_SECOND, ALONE_TOKENS_PER_SECOND = 100, 112
+CACHE_HOLDS_NS = 600 * SECOND_NS
+STAYS_HOME = 0.75
+ABORTS, FAILS = 0.012, 0.004
+
+
+@dataclass(slots=True)
+class Request:
+    """One request as it went; instants in ns since the epoch. `computing` is [start, end)."""
+
+    number: int
+    burst: Burst
+    branch: int
+    card: int
+    received_ns: int
+    dispatch_ns: int
+    start_ns: int
+    first_ns: int | None
+    end_ns: int
+    input_tokens: int
+    cache_read_tokens: int
+    output_tokens: int
+    status: str
+
+
+@dataclass(slots=True)
+class _Branch:
+    burst: Burst
+    number: int
+    context_tokens: int
+    turns_left: int
+    home: int | None = None
+    cached_tokens: int = 0
+
+
+@dataclass(slots=True)
+class _Card:
+    free_ns: list[int] = field(default_factory=lambda: [0] * SLOTS)
+    warm_until_ns: dict[str, int] = field(default_factory=dict)
+
+
+def serve(day: Day) -> list[Request]:
+    """Every request of the day in order of arrival. All have ended before the day does."""
+    rng = Random(f"{SEED} serve {day.day}")  # noqa: S311 (reproducible by intent)
+    cards = [_Card() for _ in CARDS]
+    queue: list[tuple[int, int, _Branch]] = []
+    for burst in day.bursts:
+        for number in range(burst.branches):
+            context = burst.project.shared_tokens + rng.randint(600, 3_000)
+            branch = _Branch(burst, number, context, burst.turns)
+            heapq.heappush(queue, (_arrival(burst.at_ns + _ns(rng, 0.01, 1.5)), len(queue), branch))
+    order = len(queue)
+    done: list[Request] = []
+    while queue:
+        at_ns, _, branch = heapq.heappop(queue)
+        request = _serve_one(len(done) + 1, at_ns, branch, cards, rng)
+        if request.end_ns >= day.end_ns:
+            continue
+        done.append(request)
+        if branch.turns_left and request.status == "ok":
+            order += 1
+            heapq.heappush(queue, (_arrival(request.end_ns + _ns(rng, 0.4, 7.0)), order, branch))
+    return done
+
+
+def _serve_one(
+    number: int, at_ns: int, branch: _Branch, cards: list[_Card], rng: Random
+) -> Request:
+    chosen = _choose(at_ns, branch, cards, rng)
+    card = cards[chosen]
+    dispatch_ns = rng.randint(150_000, 900_000)
+    slot = card.free_ns.index(min(card.free_ns))
+    start_ns = max(at_ns + dispatch_ns, card.free_ns[slot])
+    request = Request(
+        number, branch.burst, branch.number, chosen, at_ns, dispatch_ns, start_ns, None, start_ns,
+        branch.context_tokens, _cached(start_ns, branch, chosen, card), 0, "ok",
+    )  # fmt: skip
+    others = [free for index, free in enumerate(card.free_ns) if index != slot]
+    _compute(request, any(free > start_ns for free in others), rng)
+    card.free_ns[slot] = request.end_ns
+    if request.status == "ok":
+        _remember(request, branch, card, rng)
+    branch.home = chosen
+    return request
+
+
+def _choose(at_ns: int, branch: _Branch, cards: list[_Card], rng: Random) -> int:
+    """The card of a request: pinned, else its conversation's own, unless that one is full."""
+    if branch.burst.pinned is not None:
+        return branch.burst.pinned
+    load = [sum(max(0, free - at_ns) for free in card.free_ns) for card in cards]
+    freest = load.index(min(load))
+    if branch.home is None:
+        return freest
+    full = min(cards[branch.home].free_ns) > at_ns
+    return freest if full and rng.random() > STAYS_HOME else branch.home
+
+
+def _cached(start_ns: int, branch: _Branch, chosen: int, card: _Card) -> int:
+    """Prompt tokens whose computing the card's cache saves, in whole blocks."""
+    project = branch.burst.project
+    warm = start_ns < card.warm_until_ns.get(project.name, 0)
+    tokens = branch.cached_tokens if branch.home == chosen else 0
+    if warm:
+        tokens = max(tokens, project.shared_tokens)
+    return min(tokens, branch.context_tokens - 1) // BLOCK_TOKENS * BLOCK_TOKENS
+
+
+def _compute(request: Request, shared: bool, rng: Random) -> None:
+    if rng.random() < FAILS:
+        request.status, request.end_ns = "upstream_error", request.start_ns + _ns(rng, 0.05, 0.4)
+        return
+    new_tokens = request.input_tokens - request.cache_read_tokens
+    prefill_ns = new_tokens * SECOND_NS // PREFILL_TOKENS_PER_SECOND + _ns(rng, 0.02, 0.05)
+    request.output_tokens = min(6_000, max(150, int(rng.lognormvariate(7.25, 0.6))))
+    if rng.random() < ABORTS:
+        request.status = "client_abort"
+        request.output_tokens = int(request.output_tokens * rng.uniform(0.05, 0.7)) + 2
+    rate = SHARED_TOKENS_PER_SECOND if shared else ALONE_TOKENS_PER_SECOND
+    decode_ns = int(request.output_tokens * SECOND_NS / (rate * rng.uniform(0.97, 1.03)))
+    request.first_ns = request.start_ns + prefill_ns
+    request.end_ns = request.first_ns + decode_ns
+
+
+def _remember(request: Request, branch: _Branch, card: _Card, rng: Random) -> None:
+    """The card keeps what it computed; the conversation grows by the answer and a tool result."""
+    project: Project = branch.burst.project
+    card.warm_until_ns[project.name] = request.end_ns + CACHE_HOLDS_NS
+    branch.cached_tokens = request.input_tokens + request.output_tokens
+    branch.context_tokens = branch.cached_tokens + rng.randint(250, 2_600)
+    branch.turns_left -= 1
+
+
+def _ns(rng: Random, low_s: float, high_s: float) -> int:
+    return int(rng.uniform(low_s, high_s) * SECOND_NS)
+
+
+def _arrival(at_ns: int) -> int:
+    """Instants travel in microseconds: one that has no finer part arrives as it was."""
+    return at_ns // 1_000 * 1_000

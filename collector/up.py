@@ -1,0 +1,175 @@
+"""`rigledger up`: collector, taps and dashboard as one process tree, with or without a rig."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from collector.clock import now_ns
+from collector.demo import rig
+from collector.settings import Settings, SettingsError, load
+from collector.settings_check import split_address
+from collector.settings_file import DEFAULT
+from collector.supervise import Child, StartError, Tree
+
+START_S = 45.0
+# The page opens with whatever is there by then, and fills up while one looks at it.
+LOAD_S = 40.0
+
+
+def up(config: Path | None, *, demo: bool) -> int:
+    """Run the tree until Ctrl-C or SIGTERM. Returns 0, or 2 when something cannot start.
+
+    Raises SettingsError for settings that cannot be used.
+    """
+    settings = load(config)
+    demo = demo or (config is None and not DEFAULT.exists())
+    if demo:
+        config = _write_demo(settings)
+        settings = load(config)
+    _require_free(settings)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    tree = Tree(stop)
+    try:
+        if _start(tree, settings, config, demo=demo):
+            _greet(settings, config, demo=demo)
+            tree.watch()
+    except StartError as error:
+        print(f"rigledger: {error}; its lines above say why", file=sys.stderr)
+        return 2
+    finally:
+        tree.close()
+    return 0
+
+
+def _write_demo(settings: Settings) -> Path:
+    """The demo's settings beside its ledger, in a folder where no real books lie."""
+    folder = (settings.store_path() / "demo").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "rigledger.toml"
+    listen = settings.collector.listen, settings.dashboard.listen
+    config.write_text(rig.settings_text(now_ns(), folder, *listen), encoding="utf-8")
+    # The real books' folder must not win over the demo's own, here or in a child.
+    os.environ.pop("RIGLEDGER_DATA", None)
+    return config
+
+
+def _start(tree: Tree, settings: Settings, config: Path | None, *, demo: bool) -> bool:
+    """Start everything in order; False when told to stop meanwhile. Raises StartError."""
+    options = [] if config is None else ["--config", str(config)]
+    collector = _url(settings.collector.listen) + "/healthz"
+    watch = ["--no-sources"] if demo else []
+    command = [*_PYTHON, "rigledger", *options]
+    if not tree.start(
+        Child("collector", [*command, "collect", *watch], _answers(collector)), START_S
+    ):
+        return False
+    if settings.taps:
+        listening = _listening([tap.listen for tap in settings.taps])
+        if not tree.start(Child("router", [*command, "route"], listening), START_S):
+            return False
+    if demo and config is not None and not _start_feeder(tree, config):
+        return False
+    pages = _url(settings.dashboard.listen) + "/_stcore/health"
+    return tree.start(Child("dashboard", [*command, "dashboard"], _answers(pages)), START_S)
+
+
+# -P: whatever lies in the folder where the command is run, our own packages come first.
+_PYTHON = (sys.executable, "-P", "-m")
+
+
+def _start_feeder(tree: Tree, config: Path) -> bool:
+    loaded, tell = os.pipe()
+    os.set_blocking(loaded, False)
+    command = [*_PYTHON, "collector.demo", str(config), str(tell)]
+    feeder = Child("demo", command, _told(loaded), pass_fds=(tell,), own_terminal=True)
+    try:
+        return tree.start(feeder, LOAD_S)
+    except StartError:
+        if feeder.process is None or feeder.process.poll() is not None:
+            raise
+        print("rigledger: the demo is still loading; its pages fill up meanwhile", file=sys.stderr)
+        return True
+
+
+def _require_free(settings: Settings) -> None:
+    """Raise SettingsError when an address is taken, before anything is started."""
+    listens = {"collector": settings.collector.listen, "dashboard": settings.dashboard.listen}
+    listens |= {f"tap of {tap.engine}": tap.listen for tap in settings.taps}
+    for name, address in listens.items():
+        host, port = split_address(address)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise SettingsError(
+                    f"the {name} cannot listen on {address}: {reason}; stop what runs there "
+                    "or choose another `listen` in rigledger.toml"
+                ) from None
+
+
+def _greet(settings: Settings, config: Path | None, *, demo: bool) -> None:
+    engines = sorted({engine.name for engine in settings.engines})
+    cards = sorted({card for engine in settings.engines for card in engine.gpus})
+    title = "DEMO: made-up figures of a made-up rig" if demo else settings.rig.name
+    print(
+        f"\n  rigledger is up: {title}\n"
+        f"    pages      {_url(settings.dashboard.listen)}\n"
+        f"    collector  {_url(settings.collector.listen)}\n"
+        f"    engines    {', '.join(engines) or 'none configured'}\n"
+        f"    cards      {', '.join(cards) or 'none configured'}\n"
+        f"    ledger     {settings.store_path()}"
+    )
+    if demo:
+        print(f"    report     rigledger --config {config} report")
+        print("  Your own rig: describe it in rigledger.toml, then start this again.")
+    print("  Ctrl-C stops all of it.\n", flush=True)
+
+
+def _url(address: str) -> str:
+    return f"http://{address}"
+
+
+def _answers(url: str) -> Callable[[], bool]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def healthy() -> bool:
+        try:
+            with opener.open(url, timeout=1) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    return healthy
+
+
+def _listening(addresses: list[str]) -> Callable[[], bool]:
+    def healthy() -> bool:
+        try:
+            for address in addresses:
+                socket.create_connection(split_address(address), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    return healthy
+
+
+def _told(loaded: int) -> Callable[[], bool]:
+    def healthy() -> bool:
+        try:
+            return os.read(loaded, 1) == b"1"
+        except BlockingIOError:
+            return False
+
+    return healthy
