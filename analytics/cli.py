@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.estimate import as_json, estimate
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 def add_commands(subparsers: "Subparsers") -> None:
     """Mount this room's commands."""
     _add_estimate(subparsers)
+    _add_report(subparsers)
 
 
 def run_estimate(args: argparse.Namespace) -> int:
@@ -40,3 +42,60 @@ def _add_estimate(subparsers: "Subparsers") -> None:
     add_flags(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.set_defaults(run=run_estimate)
+
+
+def _add_report(subparsers: "Subparsers") -> None:
+    parser = subparsers.add_parser(
+        "report",
+        help="the monthly cost report",
+        description="What a month cost, where it went and what used it; by default the last full "
+        "month. A report whose sums do not meet to the unit is refused.",
+    )
+    parser.add_argument("month", nargs="?", metavar="YYYY-MM", help="default: last full month")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--json", action="store_const", const="json", dest="format")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of printing")
+    parser.set_defaults(run=run_report)
+
+
+def run_report(args: argparse.Namespace) -> int:
+    """Print or write the report; 1 when the books do not add up, 2 when it cannot be made."""
+    from analytics.identities import BrokenIdentity
+
+    try:
+        document = _document(args)
+    except BrokenIdentity as error:
+        print(f"rigledger report: {error}", file=sys.stderr)
+        return 1
+    except (FileNotFoundError, ValueError) as error:
+        print(f"rigledger report: {error}", file=sys.stderr)
+        return 2
+    if args.out is None:
+        print(document)
+        return 0
+    try:
+        args.out.write_text(document + "\n", encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or "cannot be written"
+        print(f"rigledger report: {args.out}: {reason}; name another --out", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _document(args: argparse.Namespace) -> str:
+    from analytics.month import month
+    from analytics.periods import month_at, month_before, month_of
+    from analytics.read import Ledger
+    from analytics.render import report
+    from collector.clock import now_ns
+    from collector.settings import load
+
+    settings, now = load(args.config), now_ns()
+    zone = settings.zone
+    period = month_of(args.month, zone) if args.month else month_before(month_at(now, zone), zone)
+    if period.from_ns > now:
+        raise ValueError(f"{period.name} has not begun; name a month that has")
+    found = month(Ledger(settings.store_path()), settings, period, now)
+    if args.format == "json":
+        return json.dumps(found, ensure_ascii=False, indent=2)
+    return report.as_text(found)

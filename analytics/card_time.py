@@ -1,0 +1,105 @@
+"""Sharing a card's time: while k requests compute, each takes 1/k of the moment.
+
+Shares are summed in units of 2⁻²⁰ ns, floored at every change of k, and rounded to whole ns once
+per card and bucket by largest remainder, so that they add up to the computing time exactly.
+"""
+
+import numpy as np
+import polars as pl
+
+from analytics.allocate import top_up
+from analytics.intervals import Ints
+from analytics.states import BUCKET_NS
+
+SCALE_BITS = 20
+SCHEMA = {
+    "card": pl.String,
+    "bucket_ns": pl.Int64,
+    "request": pl.Int64,
+    "kind": pl.String,
+    "ns": pl.Int64,
+}
+
+
+def card_time(rows: pl.DataFrame) -> pl.DataFrame:
+    """Card time of each request by card, bucket and kind, from `timeline` rows.
+
+    Columns: card, bucket_ns, request, kind (new, output, unsplit), ns. Per card and bucket Σ ns
+    is the time in which at least one request computed.
+    """
+    parts = [_shares(str(key[0]), part) for key, part in rows.group_by("card")]
+    shares = pl.concat([pl.DataFrame(schema=_RAW), *parts])
+    shares = shares.group_by("card", "bucket_ns", "request", "kind", "computing").agg(
+        pl.col("scaled").sum()
+    )
+    shares = shares.with_row_index("_row").with_columns(
+        _floor=pl.col("scaled") // 2**SCALE_BITS, _rest=pl.col("scaled") % 2**SCALE_BITS
+    )
+    ns = top_up(shares, amount="computing", by=["card", "bucket_ns"], order=["request", "kind"])
+    return shares.with_columns(ns=ns).select(*SCHEMA).sort("card", "bucket_ns", "request", "kind")
+
+
+_RAW = {
+    "card": pl.String,
+    "bucket_ns": pl.Int64,
+    "request": pl.Int64,
+    "kind": pl.String,
+    "scaled": pl.Int64,
+    "computing": pl.Int64,
+}
+
+
+def _shares(card: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Unrounded shares on one card, cut at the buckets."""
+    rows = rows.filter(pl.col("end_ns") > pl.col("compute_ns"))
+    compute, split, end = (rows[c].to_numpy() for c in ("compute_ns", "split_ns", "end_ns"))
+    piece, starts, ends = _cut(np.concatenate((compute, split)), np.concatenate((split, end)))
+    edges, virtual, computing = _virtual_time(compute, end, starts, ends)
+    buckets = starts // BUCKET_NS * BUCKET_NS
+    scaled = virtual[np.searchsorted(edges, ends)] - virtual[np.searchsorted(edges, starts)]
+    both = pl.concat([rows["request"], rows["request"]])
+    kinds = pl.concat([rows["first_kind"], rows["second_kind"]])
+    shares = pl.DataFrame({"bucket_ns": buckets, "request": both[piece], "scaled": scaled})
+    return shares.join(computing, on="bucket_ns", how="left").select(
+        pl.lit(card).alias("card"),
+        "bucket_ns",
+        "request",
+        kinds[piece].alias("kind"),
+        "scaled",
+        "computing",
+    )
+
+
+def _cut(starts: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
+    """Cut intervals at the bucket bounds; empty ones vanish. Returns (piece, starts, ends)."""
+    pieces = np.flatnonzero(ends > starts)
+    starts, ends = starts[pieces], ends[pieces]
+    first, last = starts // BUCKET_NS, (ends - 1) // BUCKET_NS
+    counts = last - first + 1
+    which = np.repeat(np.arange(len(pieces)), counts)
+    nth = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+    bucket = (first[which] + nth) * BUCKET_NS
+    return (
+        pieces[which],
+        np.maximum(starts[which], bucket),
+        np.minimum(ends[which], bucket + BUCKET_NS),
+    )
+
+
+def _virtual_time(
+    compute: Ints, end: Ints, starts: Ints, ends: Ints
+) -> tuple[Ints, Ints, pl.DataFrame]:
+    """The time of one request among k, accumulated over the edges, and computing ns per bucket.
+
+    The running sum may wrap around int64; differences within a bucket stay exact (below 2⁶⁰).
+    """
+    edges = np.union1d(starts, ends)
+    change = np.zeros(len(edges), dtype=np.int64)
+    np.add.at(change, np.searchsorted(edges, compute), 1)
+    np.add.at(change, np.searchsorted(edges, end), -1)
+    together = np.cumsum(change)[:-1]
+    length = np.where(together > 0, np.diff(edges), 0)
+    step = (length << SCALE_BITS) // np.maximum(together, 1)
+    virtual = np.concatenate(([0], np.cumsum(step)))
+    spans = pl.DataFrame({"bucket_ns": edges[:-1] // BUCKET_NS * BUCKET_NS, "computing": length})
+    return edges, virtual, spans.group_by("bucket_ns").agg(pl.col("computing").sum())

@@ -1,0 +1,190 @@
+"""Energy: from readings to µJ per card, bucket and state.
+
+Between two readings the energy counter tells the energy where there is one, else the trapezoid
+of power does. A gap of more than three sampling periods is unknown to the trapezoid; a counter
+bridges it, spread evenly. Within an interval the time without requests receives the card's idle
+draw, the rest belongs to the requests.
+"""
+
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+
+from analytics.allocate import largest_remainder
+from analytics.evidence import GAP_PERIODS
+from analytics.intervals import Ints
+from analytics.states import BUCKET_NS
+
+IDLE_STATES = ("stranded", "headroom", "idle")
+
+
+def readings(samples: pl.DataFrame) -> pl.DataFrame:
+    """The intervals between each card's samples.
+
+    Columns: card, from_ns, at_ns, energy_uj (None: unknown), gap, reset, util_pct,
+    foreign_processes and power_mw (of the later sample).
+    """
+    before = pl.all().exclude("card").shift(1).over("card").name.prefix("_")
+    rows = samples.sort("card", "at_ns").with_columns(before).drop_nulls("_at_ns")
+    rows = rows.with_columns(dt=pl.col("at_ns") - pl.col("_at_ns")).filter(pl.col("dt") > 0)
+    day = pl.col("at_ns") // (96 * BUCKET_NS)
+    period = pl.col("dt").quantile(0.5, interpolation="lower").over("card", day).cast(pl.Int64)
+    counted = pl.col("energy_uj_total") - pl.col("_energy_uj_total")
+    same = (pl.col("counter_epoch") == pl.col("_counter_epoch")).fill_null(True)
+    powered = (pl.col("power_mw") + pl.col("_power_mw")).cast(pl.Int128) * pl.col("dt") // 2_000_000
+    rows = rows.with_columns(
+        gap=(pl.col("dt") > GAP_PERIODS * period) | (pl.col("dt") > BUCKET_NS),
+        reset=(counted < 0).fill_null(False) | ~same,
+    )
+    energy = (
+        pl.when(counted.is_not_null() & ~pl.col("reset"))
+        .then(counted)
+        .when(~pl.col("gap"))
+        .then(powered.cast(pl.Int64))
+    )
+    return rows.with_columns(energy_uj=energy).select(
+        "card", pl.col("_at_ns").alias("from_ns"), "at_ns", "energy_uj", "gap", "reset",
+        "util_pct", "foreign_processes", "power_mw",
+    )  # fmt: skip
+
+
+def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
+    """Each interval's energy on the states that it meets.
+
+    Columns: card, bucket_ns, state, ns (time whose energy is known), energy_uj, idle_uj (what
+    the idle draw alone would have taken in that time; None where no idle draw is known),
+    mixed_ns (busy or not, in an interval with both whose idle draw is unknown).
+    """
+    known = intervals.filter(pl.col("energy_uj").is_not_null())
+    pieces = _pieces(_cut_gaps(known).with_row_index("interval"), segments)
+    pieces = pieces.with_columns(day=_day(zone))
+    pieces = pieces.join(_idle_draw(pieces), on=["card", "day"], how="left")
+    pieces = pieces.with_columns(
+        share=largest_remainder(
+            _weighted(pieces),
+            amount="energy_uj",
+            weight="weight",
+            by=["interval"],
+            order=["bucket_ns", "state"],
+        )
+    )
+    idle_uj = pl.col("idle_mw") * pl.col("ns") // 1_000_000
+    unsure = pl.col("idle_mw").is_null() & pl.col("mixed")
+    return (
+        pieces.filter(pl.col("state") != "outside")
+        .with_columns(idle_uj=idle_uj, mixed_ns=pl.when(unsure).then("ns").otherwise(0))
+        .group_by("card", "bucket_ns", "state")
+        .agg(
+            pl.col("ns").sum(),
+            pl.col("share").sum().alias("energy_uj"),
+            pl.when(pl.col("idle_uj").is_null().any()).then(None).otherwise(pl.col("idle_uj").sum())
+            .alias("idle_uj"),
+            pl.col("mixed_ns").sum(),
+        )
+        .sort("card", "bucket_ns", "state")
+    )  # fmt: skip
+
+
+def _cut_gaps(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Bridged gaps, cut at the bucket bounds by time, so that no bucket waits for another."""
+    start, end = pl.col("from_ns"), pl.col("at_ns")
+    first, last = start // BUCKET_NS, (end - 1) // BUCKET_NS
+    bucket = pl.when("gap").then(pl.int_ranges(first, last + 1)).otherwise(pl.concat_list(first))
+    cut = intervals.with_columns(_bucket=bucket).explode("_bucket")
+    low = pl.when("gap").then(pl.max_horizontal(start, pl.col("_bucket") * BUCKET_NS))
+    high = pl.when("gap").then(pl.min_horizontal(end, (pl.col("_bucket") + 1) * BUCKET_NS))
+    cut = cut.with_columns(low=low.otherwise(start), high=high.otherwise(end))
+    whole = (end - start).cast(pl.Int128)
+
+    def upto(edge: str) -> pl.Expr:
+        return (pl.col("energy_uj").cast(pl.Int128) * (pl.col(edge) - start) // whole).cast(
+            pl.Int64
+        )
+
+    return cut.with_columns(energy_uj=upto("high") - upto("low")).select(
+        "card", pl.col("low").alias("from_ns"), pl.col("high").alias("at_ns"),
+        "energy_uj", "gap", "power_mw",
+    )  # fmt: skip
+
+
+def _pieces(intervals: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
+    """Time of each interval by bucket and state; what no segment covers is `outside`."""
+    parts = [pl.DataFrame(schema=_PIECES)]
+    for key, part in intervals.group_by("card"):
+        own = segments.filter(pl.col("card") == key[0]).sort("start_ns")
+        parts.append(_overlap(part.sort("from_ns"), own))
+    pieces = pl.concat(parts).group_by("interval", "bucket_ns", "state").agg(pl.col("ns").sum())
+    pieces = pieces.join(intervals, on="interval", how="left")
+    busy = pl.col("state") == "busy"
+    return pieces.with_columns(
+        busy_ns=pl.col("ns").filter(busy).sum().over("interval"),
+        mixed=busy.any().over("interval") & (~busy).any().over("interval"),
+        quiet=pl.col("state").is_in(IDLE_STATES).all().over("interval"),
+    )
+
+
+_PIECES = {"interval": pl.UInt32, "bucket_ns": pl.Int64, "state": pl.String, "ns": pl.Int64}
+
+
+def _overlap(intervals: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
+    start, end = intervals["from_ns"].to_numpy(), intervals["at_ns"].to_numpy()
+    low, high = segments["start_ns"].to_numpy(), segments["end_ns"].to_numpy()
+    edges = np.unique(np.concatenate((start, end, low, high)))
+    at, length = edges[:-1], np.diff(edges)
+    within, which = _located(start, end, at)
+    at, length, which = at[within], length[within], which[within]
+    covered, segment = _located(low, high, at)
+    states = np.full(len(at), "outside", dtype=object)
+    if len(low):
+        states[covered] = segments["state"].to_numpy()[segment[covered]]
+    return pl.DataFrame(
+        {
+            "interval": intervals["interval"].to_numpy()[which],
+            "bucket_ns": at // BUCKET_NS * BUCKET_NS,
+            "state": pl.Series(states.tolist(), dtype=pl.String),
+            "ns": length,
+        },
+        schema=_PIECES,
+    )
+
+
+def _located(start: Ints, end: Ints, at: Ints) -> tuple[np.ndarray, Ints]:
+    """Which of the disjoint intervals holds each point, if any does."""
+    which = np.searchsorted(start, at, side="right") - 1
+    return (which >= 0) & (at < end[which]) if len(end) else np.zeros(len(at), bool), which
+
+
+def _idle_draw(pieces: pl.DataFrame) -> pl.DataFrame:
+    """The median power of each card and local day while nothing ran on it, mW."""
+    measured = pl.col("energy_uj") * 1_000_000 // (pl.col("at_ns") - pl.col("from_ns"))
+    return (
+        pieces.filter(pl.col("quiet"), ~pl.col("gap"))
+        .unique("interval")
+        .group_by("card", "day")
+        .agg(
+            pl.coalesce("power_mw", measured)
+            .quantile(0.5, interpolation="lower")
+            .cast(pl.Int64)
+            .alias("idle_mw")
+        )
+    )
+
+
+def _day(zone: ZoneInfo) -> pl.Expr:
+    instant = pl.from_epoch(pl.col("at_ns"), time_unit="ns").dt.replace_time_zone("UTC")
+    return instant.dt.convert_time_zone(zone.key).dt.date()
+
+
+def _weighted(pieces: pl.DataFrame) -> pl.DataFrame:
+    """Weights (Int128) of an interval's pieces, in pW·ns scaled by its busy time.
+
+    Without busy time, without a known idle draw, or where less was drawn than idle alone would
+    have taken, the energy goes by time.
+    """
+    ns, busy_ns, idle = (pl.col(c).cast(pl.Int128) for c in ("ns", "busy_ns", "idle_mw"))
+    quiet_ns = (pl.col("at_ns") - pl.col("from_ns")).cast(pl.Int128) - busy_ns
+    rest = pl.col("energy_uj").cast(pl.Int128) * 1_000_000 - idle * quiet_ns
+    by_rule = pl.when(pl.col("state") == "busy").then(rest * ns).otherwise(idle * ns * busy_ns)
+    applies = (pl.col("mixed") & pl.col("idle_mw").is_not_null() & (rest > 0)).fill_null(False)
+    return pieces.with_columns(weight=pl.when(applies).then(by_rule).otherwise(ns))

@@ -1,0 +1,103 @@
+"""Attempts on the cards' time line: when each was there, when it computed, and at what.
+
+`wait` ends where computing starts: as the engine told it, else by arrival order beyond the
+engine's slots. An engine without a slot count has no queue that can be seen.
+"""
+
+import heapq
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from analytics.intervals import Ints
+from analytics.rig import engine_at, pool_of
+from collector.settings import Settings
+
+PREFILL_ONLY: Final = ("embedding", "rerank")
+
+
+def timeline(
+    attempts: pl.DataFrame, settings: Settings, slots: Mapping[str, int | None]
+) -> pl.DataFrame:
+    """One row per attempt and card.
+
+    Columns beside the attempt's own: `request` (its place in the order of (source, event_id)),
+    `card`, `n_cards` (of its engine), `pool`, and the instants `start_ns` ≤ `compute_ns` ≤
+    `split_ns` ≤ `end_ns`, with `first_kind` before the split and `second_kind` after it.
+    """
+    placed = _with_cards(attempts, settings)
+    compute = _compute_starts(placed, slots)
+    placed = placed.with_columns(pl.Series("compute_ns", compute, dtype=pl.Int64))
+    split = pl.col("first_token_ns").clip(pl.col("compute_ns"), pl.col("end_ns"))
+    nothing_new = pl.col("cache_read_tokens") >= pl.col("input_tokens")
+    prefill_only = pl.col("operation").is_in(PREFILL_ONLY)
+    placed = placed.with_columns(
+        split_ns=pl.when(prefill_only | split.is_null()).then(pl.col("end_ns")).otherwise(split),
+        first_kind=pl.when(prefill_only)
+        .then(pl.lit("new"))
+        .when(split.is_null() | nothing_new.fill_null(False))
+        .then(pl.lit("unsplit"))
+        .otherwise(pl.lit("new")),
+        second_kind=pl.lit("output"),
+        n_cards=pl.col("cards").list.len().cast(pl.Int64),
+    )
+    return placed.explode("cards").rename({"cards": "card"})
+
+
+def _with_cards(attempts: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Add each attempt's cards and pool, and its place in the tie-breaking order."""
+    rows = attempts.sort("source", "event_id").with_row_index("request")
+    cards = [
+        gpus or _assigned(settings, engine, at)
+        for gpus, engine, at in rows.select("gpus", "engine", "received_at_ns").iter_rows()
+    ]
+    pools = {name: pool_of(settings, name) for name in rows["engine"].unique()}
+    return rows.drop("gpus").with_columns(
+        pl.col("request").cast(pl.Int64),
+        pl.Series("cards", cards, dtype=pl.List(pl.String)),
+        pl.col("engine").replace_strict(pools, return_dtype=pl.String).alias("pool"),
+    )
+
+
+def _assigned(settings: Settings, engine: str, at_ns: int) -> list[str]:
+    found = engine_at(settings, engine, at_ns)
+    return list(found.gpus) if found else [f"{engine} (no card assigned)"]
+
+
+def _compute_starts(rows: pl.DataFrame, slots: Mapping[str, int | None]) -> Ints:
+    """When each attempt began to compute: never before its start, never after its end."""
+    start, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+    told = rows["wait_ns"].to_list()
+    compute: Ints = start.copy()
+    for name, places in _places(rows).items():
+        queued = _queue(start[places], end[places], slots.get(name))
+        compute[places] = queued
+    for index, wait in enumerate(told):
+        if wait is not None:
+            compute[index] = start[index] + wait
+    compute[:] = np.minimum(compute, end)
+    return compute
+
+
+def _places(rows: pl.DataFrame) -> dict[str, Ints]:
+    """Per engine, the row numbers in order of arrival."""
+    ordered = rows.with_row_index("_place").sort("start_ns", "request")
+    grouped = ordered.group_by("engine", maintain_order=True).agg("_place")
+    return {name: np.asarray(places, dtype=np.int64) for name, places in grouped.iter_rows()}
+
+
+def _queue(start: Ints, end: Ints, slots: int | None) -> Ints:
+    """A request computes once fewer than `slots` that arrived before it are still there."""
+    if slots is None:
+        return start
+    latest: list[int] = []  # the `slots` latest ends among those that arrived before
+    compute = start.copy()
+    for index, (arrives, leaves) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        if len(latest) < slots:
+            heapq.heappush(latest, leaves)
+            continue
+        compute[index] = max(arrives, latest[0])
+        heapq.heappushpop(latest, leaves)
+    return compute

@@ -1,0 +1,165 @@
+"""The three layers and the waterfall: how much of the machine was used, and what the rest cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from analytics.intervals import Ints, measure, union
+from analytics.rig import Card
+from collector.clock import SECOND_NS
+from collector.settings import Settings
+
+WINDOW_NS = 60 * SECOND_NS
+ACTIVE = ("busy", "stranded", "headroom")
+MTOK = 1_000_000
+WATERFALL = (
+    "at_peak", "below_peak", "stranded", "headroom", "idle", "off", "other", "unknown",
+    "unassigned",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A card's best rate: millionths of a token per busy second, and where it was seen."""
+
+    utok_per_s: int
+    source: str
+    from_ns: int | None = None
+    to_ns: int | None = None
+    busy_ns: int = 0
+
+
+def peaks(cards: list[Card], rows: pl.DataFrame, settings: Settings) -> dict[str, Peak]:
+    """The peak rate of each card: declared, else its best 60 busy seconds among `rows`.
+
+    A card that never worked is taken to be as fast as the fastest one; without any, no peak.
+    """
+    declared = settings.usage.peak_output_tokens_per_second
+    found = {
+        card.uuid: Peak(declared[card.uuid] * MTOK, "declared")
+        if card.uuid in declared
+        else _measured(rows.filter(pl.col("card") == card.uuid))
+        for card in cards
+    }
+    best = max((p.utok_per_s for p in found.values() if p is not None), default=0)
+    return {
+        uuid: peak or Peak(best, "assumed, as the fastest card")
+        for uuid, peak in found.items()
+        if best
+    }
+
+
+def _measured(rows: pl.DataFrame) -> Peak | None:
+    """Tokens spread evenly from first to last token, over the best 60 s of busy time."""
+    rows = rows.filter(pl.col("end_ns") > pl.col("start_ns"))
+    busy = union(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
+    emitting = rows.filter(
+        pl.col("output_tokens") > 0,
+        pl.col("second_kind") == "output",
+        pl.col("end_ns") > pl.col("compute_ns"),
+    )
+    seen = pl.col("split_ns") < pl.col("end_ns")
+    emitting = emitting.with_columns(first=pl.when(seen).then("split_ns").otherwise("compute_ns"))
+    if emitting.is_empty():
+        return None
+    edges, tokens = _cumulative(emitting)
+    clock = _busy_clock(busy, edges)
+    worked = measure(busy)
+    window = min(WINDOW_NS, worked)
+    # Tokens grow linearly between edges, so the best window starts or ends at one.
+    starts = np.unique(np.clip(np.concatenate((clock, clock - window)), 0, worked - window))
+    gained = np.interp(starts + window, clock, tokens) - np.interp(starts, clock, tokens)
+    best = int(np.argmax(gained))
+    rate = round(float(gained[best]) * MTOK * SECOND_NS / window)
+    begin, end = int(starts[best]), int(starts[best]) + window
+    return Peak(rate, "measured", _wall(busy, begin), _wall(busy, end), window)
+
+
+def _cumulative(emitting: pl.DataFrame) -> tuple[Ints, np.ndarray]:
+    """Tokens emitted up to each edge, of requests that emit at a constant rate."""
+    first, last = emitting["first"].to_numpy(), emitting["end_ns"].to_numpy()
+    share = emitting["output_tokens"].to_numpy() / emitting["n_cards"].to_numpy()
+    rate = share / (last - first)
+    edges = np.union1d(first, last)
+    change = np.zeros(len(edges))
+    np.add.at(change, np.searchsorted(edges, first), rate)
+    np.add.at(change, np.searchsorted(edges, last), -rate)
+    grown = np.cumsum(change)[:-1] * np.diff(edges)
+    return edges, np.concatenate(([0.0], np.cumsum(np.maximum(grown, 0.0))))
+
+
+def _busy_clock(busy: Ints, at: Ints) -> Ints:
+    """Busy time elapsed at each instant."""
+    before = np.concatenate(([0], np.cumsum(busy[:, 1] - busy[:, 0])))
+    index = np.searchsorted(busy[:, 0], at, side="right") - 1
+    inside = np.minimum(at, busy[index, 1]) - busy[index, 0]
+    return np.asarray(before[index] + inside, dtype=np.int64)
+
+
+def _wall(busy: Ints, clock: int) -> int:
+    """The instant at which this much busy time had elapsed."""
+    after = np.cumsum(busy[:, 1] - busy[:, 0])
+    index = min(int(np.searchsorted(after, clock)), len(busy) - 1)
+    return int(busy[index, 1] - (after[index] - clock))
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Exact ratios; None where a denominator is zero. Their product × Σ r·capacity = tokens."""
+
+    hours: Fraction | None
+    occupancy: Fraction | None
+    throughput: Fraction | None
+    rated_capacity: Fraction
+
+
+def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int) -> Layers:
+    """The three layers from time by card and state (card, state, ns), cards weighted by peak."""
+
+    def rated(*states: str) -> Fraction:
+        part = ns.filter(pl.col("state").is_in(states)) if states else ns
+        return sum(
+            (
+                Fraction(found[card].utok_per_s * time, MTOK * SECOND_NS)
+                for card, time in part.select("card", "ns").iter_rows()
+                if card in found
+            ),
+            Fraction(0),
+        )
+
+    capacity, active, busy = rated(), rated(*ACTIVE), rated("busy")
+    return Layers(
+        hours=active / capacity if capacity else None,
+        occupancy=busy / active if active else None,
+        throughput=output_tokens / busy if busy else None,
+        rated_capacity=capacity,
+    )
+
+
+def waterfall(
+    cost: Mapping[str, int], unassigned: int, throughput: Fraction | None, output_tokens: int
+) -> list[dict[str, object]] | None:
+    """Each state's cost per million output tokens; the steps sum to the full price exactly.
+
+    Without a peak rate all busy cost stands at peak. None when no token was put out.
+    """
+    if output_tokens <= 0:
+        return None
+    at_peak = cost["busy"] if throughput is None else int(cost["busy"] * throughput)
+    parts = {**cost, "at_peak": at_peak, "below_peak": cost["busy"] - at_peak}
+    parts["unassigned"] = unassigned
+    running, priced, steps = 0, 0, []
+    for step in WATERFALL:
+        running += parts[step]
+        reached = per_mtok_nano(running, output_tokens)
+        steps.append({"step": step, "nano_per_mtok": reached - priced})
+        priced = reached
+    return steps
+
+
+def per_mtok_nano(nano: int, tokens: int) -> int:
+    """Nano-units per million tokens, rounded half up. `tokens` must be positive."""
+    return (2 * nano * MTOK + tokens) // (2 * tokens)
