@@ -1,9 +1,12 @@
 """Fixtures shared by the tests; the machinery is under `rig/`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rig.llama import LlamaServer, llama_servers
 from rig.nvml import FakeCards, build_library
+from rig.tiny_gguf import write_model
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +25,24 @@ def cards(nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for name, value in fake.environment.items():
         monkeypatch.setenv(name, value)
     return fake
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A quick random-weight model, a GGUF file."""
+    return write_model(tmp_path_factory.mktemp("model") / "tiny.gguf")
+
+
+@pytest.fixture(scope="session")
+def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random-weight model slow enough to leave in the middle of an answer."""
+    return write_model(tmp_path_factory.mktemp("model") / "slow.gguf", width=256, layers=6)
+
+
+@pytest.fixture(scope="module")
+def two_llamas(
+    tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[LlamaServer]]:
+    """Two llama.cpp servers over the quick model, for one module."""
+    with llama_servers(2, tmp_path_factory.mktemp("llama"), model=tiny_model) as servers:
+        yield servers
