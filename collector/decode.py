@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from collector.events import DEPTH_MAX, AnyEvent, Event
+from collector.events import DEPTH_MAX, KINDS, AnyEvent, Event
 
 
 class Malformed(ValueError):
@@ -26,14 +26,15 @@ class Rejected:
     event_id: str | None
     field: str
     error: str
+    kind: str | None = None
 
 
 class Flaw(ValueError):
     """Stands in a decoded tree for a piece of JSON that must be refused."""
 
-    def __init__(self, error: str, pairs: Sequence[tuple[str, Any]] = ()) -> None:
+    def __init__(self, error: str, item: dict[str, Any] | None = None) -> None:
         super().__init__(error)
-        self.event_id = dict(pairs).get("event_id")
+        self.item = item or {}
 
 
 def decode(body: bytes, *, ndjson: bool = False) -> tuple[list[tuple[int, Event]], list[Rejected]]:
@@ -61,10 +62,14 @@ def _event(item: Any) -> Event:
 
 def _rejection(index: int, item: Any, error: Exception) -> Rejected:
     message, _, path = str(error).partition(" - at `$")
-    event_id = item.get("event_id") if isinstance(item, dict) else getattr(item, "event_id", None)
+    told = item.item if isinstance(item, Flaw) else item if isinstance(item, dict) else {}
+    event_id, kind = told.get("event_id"), told.get("kind")
     if not isinstance(event_id, str) or not event_id.isprintable() or len(event_id) > 256:
         event_id = None
-    return Rejected(index, event_id, path.rstrip("`").lstrip(".") or _named(message), message)
+    if not isinstance(kind, str) or kind not in KINDS:
+        kind = None
+    field = path.rstrip("`").lstrip(".") or _named(message)
+    return Rejected(index, event_id, field, message, kind)
 
 
 def _named(message: str) -> str:
@@ -128,7 +133,7 @@ def _flawed(item: Any) -> Any:
     if flaw is None or isinstance(item, Flaw):
         return item
     if isinstance(item, dict):
-        flaw.event_id = item.get("event_id")
+        flaw.item = item
     return flaw
 
 
@@ -163,7 +168,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> Any:
         return found
     names = [name for name, _ in pairs]
     twice = next(name for name in names if names.count(name) > 1)
-    return Flaw(f"the key `{twice[:64]}` stands twice in one object", pairs)
+    return Flaw(f"the key `{twice[:64]}` stands twice in one object", found)
 
 
 def _no_constant(name: str) -> Flaw:

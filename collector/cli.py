@@ -1,0 +1,35 @@
+"""The collector's command line."""
+
+import argparse
+import logging
+import os
+
+
+def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Mount `rigledger collect`."""
+    collect = subparsers.add_parser(
+        "collect", help="keep events: over HTTP, from the cards and from the engines' health"
+    )
+    collect.add_argument(
+        "--log-level",
+        choices=["debug", "info", "warning", "error"],
+        default="info",
+        help="how much to tell on stderr (default: info)",
+    )
+    collect.set_defaults(run=_collect)
+
+
+def _collect(args: argparse.Namespace) -> int:
+    from collector.daemon import collect
+    from collector.manifest import LedgerError
+    from collector.migrations import SchemaTooNew
+    from collector.settings import SettingsError, load
+
+    os.umask(0o077)
+    logging.basicConfig(
+        level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        return collect(load(args.config))
+    except (LedgerError, SchemaTooNew) as error:
+        raise SettingsError(str(error)) from error

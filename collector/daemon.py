@@ -1,0 +1,131 @@
+"""The collector as one process: store, writer thread, sealing thread, sources and the door."""
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from collector import guard, serve
+from collector.commit import Committer, Feed
+from collector.events import Event
+from collector.metrics import Tally
+from collector.settings import Settings
+from collector.sources.engine_health import EngineHealth
+from collector.sources.nvml import NvmlSource
+from collector.store import Receipt, Store, StoreUnavailable
+
+log = logging.getLogger(__name__)
+# Few and large files read best; the store's thresholds seal a busy rig sooner.
+SEAL_SECONDS = 6 * 3600.0
+SEAL_RETRY_SECONDS = 30.0
+
+
+class Source(Protocol):
+    """Something that is read: it delivers events from a thread of its own."""
+
+    def start(self, deliver: Callable[[list[Event]], None]) -> None:
+        """Begin to read."""
+
+    def stop(self) -> None:
+        """Stop; returns when no more will be delivered."""
+
+
+class Sealer:
+    """Seals on its own thread, when the store says so and at intervals."""
+
+    def __init__(self, store: Store, *, interval_s: float = SEAL_SECONDS) -> None:
+        self._store = store
+        self._interval_s = interval_s
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sealer")
+        self._thread.start()
+
+    def nudge(self) -> None:
+        """Look again whether enough is hot."""
+        if self._store.seal_due:
+            self._wake.set()
+
+    def close(self) -> None:
+        """Stop; waits for a seal under way."""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            nudged = self._wake.wait(self._interval_s)
+            self._wake.clear()
+            # Nudges given during the last seal counted the rows that it was moving.
+            if self._stop.is_set() or (nudged and not self._store.seal_due):
+                continue
+            try:
+                rows = self._store.seal()
+                log.info("sealed %d rows", rows)
+            except StoreUnavailable as error:
+                log.error("sealing failed and is tried again: %s", error)
+                self._stop.wait(SEAL_RETRY_SECONDS)
+            except Exception:
+                log.exception("sealing failed and is tried again")
+                self._stop.wait(SEAL_RETRY_SECONDS)
+
+
+def sources(settings: Settings) -> list[Source]:
+    """What this rig's collector reads by itself."""
+    return [EngineHealth(settings), NvmlSource(settings)]
+
+
+async def run(
+    settings: Settings,
+    store: Store,
+    own: list[Source],
+    *,
+    started: Callable[[int], None] = lambda port: None,
+) -> None:
+    """Collect until SIGTERM or SIGINT; `started` gets the port once the door is open.
+
+    Raises SettingsError where it cannot listen. The caller closes the store.
+    """
+    secret = guard.token(settings.collector.listen, settings.collector.token_file)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stopping.set)
+    tally = Tally()
+    sealer = Sealer(store)
+
+    def observe(events: Sequence[Event], receipt: Receipt) -> None:
+        tally.kept(events, receipt)
+        sealer.nudge()
+
+    committer = Committer(store, observe=observe)
+    begun: list[Source] = []
+    try:
+        runner, port = await serve.start(
+            serve.Door(store, committer, tally, secret), settings.collector.listen
+        )
+        try:
+            feed = Feed(committer)
+            for source in own:
+                source.start(feed.deliver)
+                begun.append(source)
+            log.info("collecting into %s, listening on port %d", store.path, port)
+            started(port)
+            await stopping.wait()
+            log.info("stopping")
+        finally:
+            await runner.cleanup()
+            for source in begun:
+                await asyncio.to_thread(source.stop)
+    finally:
+        committer.close()
+        sealer.close()
+
+
+def collect(settings: Settings) -> int:
+    """`rigledger collect`: run until told to stop."""
+    with Store(settings.store_path()) as store:
+        asyncio.run(run(settings, store, sources(settings)))
+    return 0

@@ -1,0 +1,128 @@
+"""The collector's own figures, as Prometheus reads them."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from collector.clock import SECOND_NS, to_ns
+from collector.decode import Rejected
+from collector.events import Engine, Event, Sample
+from collector.store import Receipt
+
+LABELS_MAX = 1000  # a sender that invents names must not fill memory
+Labels = tuple[tuple[str, str], ...]
+Series = Iterable[tuple[Labels, int | float]]
+
+
+class Tally:
+    """What the collector has seen since it started; fed by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rejected: Counter[str] = Counter()
+        self._sampled_ns: dict[str, int] = {}
+        self._engines: dict[str, tuple[int, bool]] = {}
+
+    def kept(self, events: Sequence[Event], receipt: Receipt) -> None:
+        """Take note of readings that the store has accepted."""
+        refused = set(receipt.conflicts)
+        with self._lock:
+            for index, event in enumerate(events):
+                if index in refused:
+                    continue
+                if isinstance(event, Sample):
+                    self._sample(event)
+                elif isinstance(event, Engine):
+                    self._engine(event)
+
+    def rejected(self, refusals: Sequence[Rejected]) -> None:
+        """Take note of what the contract refused."""
+        with self._lock:
+            self._rejected.update(refusal.kind or "unknown" for refusal in refusals)
+
+    def sample_ages(self, now_ns: int) -> Series:
+        """Seconds since each device's last sample that carried a reading."""
+        with self._lock:
+            told = sorted(self._sampled_ns.items())
+        return [((("device", name),), (now_ns - at) / SECOND_NS) for name, at in told]
+
+    def engines_up(self) -> Series:
+        """1 for each engine whose last word was up, else 0."""
+        with self._lock:
+            told = sorted(self._engines.items())
+        return [((("engine", name),), int(up)) for name, (_, up) in told]
+
+    def rejections(self) -> Series:
+        """Refusals by kind."""
+        with self._lock:
+            return [((("kind", kind),), n) for kind, n in sorted(self._rejected.items())]
+
+    def _sample(self, event: Sample) -> None:
+        if event.power_mw is None and event.energy_uj_total is None:
+            return
+        if event.device in self._sampled_ns or len(self._sampled_ns) < LABELS_MAX:
+            at = to_ns(event.at)
+            self._sampled_ns[event.device] = max(at, self._sampled_ns.get(event.device, at))
+
+    def _engine(self, event: Engine) -> None:
+        if event.engine in self._engines or len(self._engines) < LABELS_MAX:
+            told = (to_ns(event.at), event.state == "up")
+            if told[0] >= self._engines.get(event.engine, told)[0]:
+                self._engines[event.engine] = told
+
+
+def render(
+    tally: Tally,
+    counters: Mapping[tuple[str, str], int],
+    *,
+    hot_rows: int,
+    segments: int,
+    now_ns: int,
+) -> str:
+    """The exposition text (Prometheus format 0.0.4)."""
+
+    def told(name: str) -> Series:
+        return [((("kind", k),), n) for (what, k), n in sorted(counters.items()) if what == name]
+
+    families: list[tuple[str, str, str, Series]] = [
+        ("events_accepted_total", "counter", "Events kept.", told("accepted")),
+        ("events_duplicate_total", "counter", "Events told again.", told("duplicate")),
+        (
+            "events_conflict_total",
+            "counter",
+            "Events whose identity was taken by other content.",
+            told("conflict"),
+        ),
+        (
+            "events_rejected_total",
+            "counter",
+            "Events that the contract refused, since the start.",
+            tally.rejections(),
+        ),
+        ("hot_rows", "gauge", "Rows not yet sealed.", [((), hot_rows)]),
+        ("segments", "gauge", "Sealed files.", [((), segments)]),
+        (
+            "last_sample_age_seconds",
+            "gauge",
+            "Age of a device's last reading.",
+            tally.sample_ages(now_ns),
+        ),
+        ("engine_up", "gauge", "Whether an engine answered last.", tally.engines_up()),
+    ]
+    return "".join(_family(f"rigledger_{n}", kind, text, rows) for n, kind, text, rows in families)
+
+
+def _family(name: str, kind: str, text: str, series: Series) -> str:
+    lines = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
+    lines += [f"{name}{_labels(labels)} {value}" for labels, value in series]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in labels) + "}"
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,0 +1,180 @@
+"""Engines' health, and the heartbeat that says for which engines the collector knows it.
+
+Every 10 s each engine is asked for `/health`. An `Engine` event tells what changed; a
+`Heartbeat` covers the engines whose check completed, up or down, so that readers can tell
+"down" from "nobody looked".
+"""
+
+import datetime as dt
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import uuid4
+
+import msgspec
+import requests
+from msgspec import Meta
+from urllib3.exceptions import HTTPError
+
+from collector.clock import boot_id, from_ns, now_ns
+from collector.events import Engine, Event, Heartbeat
+from collector.settings import EngineSettings, Settings
+
+log = logging.getLogger(__name__)
+SOURCE = "collector"
+INTERVAL_S = 10.0
+TIMEOUT_S = (2.0, 4.0)  # to connect, between bytes
+ROUND_S = 8.0
+BODY_MAX = 1 << 20
+Deliver = Callable[[list[Event]], None]
+
+
+class Props(msgspec.Struct):
+    """The part of llama.cpp's `/props` that is read."""
+
+    total_slots: Annotated[int, Meta(ge=1, le=4096)] | None = None
+
+
+@dataclass(frozen=True)
+class Health:
+    """What one check found."""
+
+    up: bool
+    slots: int | None
+
+
+class EngineHealth:
+    """Checks the engines on threads of its own until stopped."""
+
+    def __init__(self, settings: Settings, *, interval_s: float = INTERVAL_S) -> None:
+        self._settings = settings
+        self._interval_s = interval_s
+        self._boot_id = boot_id()
+        # Random per start: a restart, even within one boot, never reuses an id.
+        self._run = uuid4().hex
+        self._told = 0
+        self._last: dict[str, Health] = {}
+        self._pending: dict[str, Future[Health]] = {}
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, deliver: Deliver) -> None:
+        """Begin; `deliver` gets a round's events on the source's thread."""
+        self._thread = threading.Thread(
+            target=self._run_rounds, args=(deliver,), name="engine-health", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop; waits for the round under way."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(ROUND_S + sum(TIMEOUT_S))
+
+    def _run_rounds(self, deliver: Deliver) -> None:
+        with ThreadPoolExecutor(max(1, len(self._settings.engines)), "engine-health") as pool:
+            due = time.monotonic()
+            while not self._stop.is_set():
+                try:
+                    today = from_ns(now_ns()).astimezone(self._settings.zone).date()
+                    deliver(self._round(pool, in_force(self._settings.engines, today)))
+                except Exception:
+                    log.exception("a round of health checks failed; the next one follows")
+                due = max(due + self._interval_s, time.monotonic())
+                self._stop.wait(due - time.monotonic())
+
+    def _round(self, pool: ThreadPoolExecutor, engines: Sequence[EngineSettings]) -> list[Event]:
+        for engine in engines:
+            # A check that hangs past its round is left alone, not doubled.
+            if engine.name not in self._pending:
+                self._pending[engine.name] = pool.submit(check, engine)
+        wait(self._pending.values(), timeout=ROUND_S)
+        events: list[Event] = []
+        covers: list[str] = []
+        for engine in engines:
+            future = self._pending[engine.name]
+            if not future.done():
+                continue
+            del self._pending[engine.name]
+            found = future.result()
+            covers.append(engine.name)
+            if self._last.get(engine.name) != found:
+                self._last[engine.name] = found
+                log.info("engine %s is %s", engine.name, "up" if found.up else "down")
+                events.append(self._engine(engine.name, found))
+        events.append(self._heartbeat(covers))
+        return events
+
+    def _engine(self, name: str, found: Health) -> Engine:
+        return Engine(
+            source=SOURCE,
+            event_id=self._next_id("engine"),
+            rig=self._settings.rig.name,
+            boot_id=self._boot_id,
+            engine=name,
+            state="up" if found.up else "down",
+            slots=found.slots,
+            at=from_ns(now_ns()),
+        )
+
+    def _heartbeat(self, covers: list[str]) -> Heartbeat:
+        return Heartbeat(
+            source=SOURCE,
+            event_id=self._next_id("heartbeat"),
+            rig=self._settings.rig.name,
+            boot_id=self._boot_id,
+            witness=SOURCE,
+            covers=covers,
+            at=from_ns(now_ns()),
+        )
+
+    def _next_id(self, what: str) -> str:
+        self._told += 1
+        return f"{what}-{self._run}-{self._told}"
+
+
+def in_force(engines: Sequence[EngineSettings], today: dt.date) -> list[EngineSettings]:
+    """The engines assigned today: of each name the latest entry that has begun."""
+    latest: dict[str, EngineSettings] = {}
+    for engine in sorted(engines, key=lambda engine: engine.from_):
+        if engine.from_ <= today:
+            latest[engine.name] = engine
+    return list(latest.values())
+
+
+def check(engine: EngineSettings) -> Health:
+    """Ask an engine how it is; never raises for an engine that does not answer.
+
+    Up means that it answered with a status below 500: engines that load a model answer 503,
+    engines without `/health` answer 404. Slots are llama.cpp's own `total_slots`, else the
+    configured number.
+    """
+    url = engine.url.rstrip("/")
+    with requests.Session() as session:
+        session.trust_env = False  # a proxy or .netrc of the environment has no business here
+        try:
+            with session.get(
+                f"{url}/health", timeout=TIMEOUT_S, stream=True, allow_redirects=False
+            ) as answer:
+                up = answer.status_code < 500
+        except requests.RequestException as error:
+            log.debug("engine %s did not answer: %s", engine.name, error)
+            up = False
+        slots = _llama_slots(session, url) if up and engine.kind == "llama_cpp" else None
+    return Health(up, engine.slots if slots is None else slots)
+
+
+def _llama_slots(session: requests.Session, url: str) -> int | None:
+    try:
+        with session.get(
+            f"{url}/props", timeout=TIMEOUT_S, stream=True, allow_redirects=False
+        ) as answer:
+            body = answer.raw.read(BODY_MAX, decode_content=True)
+        props = msgspec.json.decode(body, type=Props)
+    except (requests.RequestException, HTTPError, msgspec.MsgspecError):
+        return None
+    return props.total_slots
