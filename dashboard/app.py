@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
 from dashboard import loaders, sentences, words
 from dashboard.views import empty, overview
@@ -18,6 +19,7 @@ STYLE = """
 .st-key-answer [data-testid="stMetricValue"] { font-size: clamp(2.6rem, 6vw, 3.6rem);
   line-height: 1.1; letter-spacing: -0.02em; }
 .st-key-answer [data-testid="stMetricLabel"] p { font-size: 1rem; }
+[data-testid="stMetricLabel"] * { white-space: normal; overflow: visible; }
 .block-container h2 { padding-top: 1.6rem; }
 [data-testid="stMetricValue"], [data-testid="stTable"] { font-variant-numeric: tabular-nums; }
 </style>
@@ -45,7 +47,7 @@ def _overview() -> None:
         return
     chosen = header(settings, loaders.months(settings, now_ns))
     if chosen is not None:
-        overview.page(settings, loaders.period(settings, chosen, now_ns))
+        overview.page(settings, chosen)
 
 
 def header(settings: Settings, months: list[str] | None) -> str | None:
@@ -55,7 +57,7 @@ def header(settings: Settings, months: list[str] | None) -> str | None:
     ):
         with st.container(horizontal=True, vertical_alignment="center", width="content", key="rig"):
             st.markdown(f"**rigledger** · {sentences.plain(settings.rig.name)}", width="content")
-            if settings.rig.name == "demo":
+            if settings.rig.name == RIG:
                 st.badge("DEMO", color="orange", help="A made-up rig with a made-up ledger.")
         if months is None:
             return None

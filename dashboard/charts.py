@@ -22,8 +22,8 @@ def waterfall(steps: list[dict[str, Any]], currency: str, colours: Palette) -> a
     """
     rows = waterfall_rows(steps)
     order = [row["label"] for row in rows]
-    top = max(row["end"] for row in rows)
-    bottom = min(row["start"] for row in rows)
+    top = max(row["right"] for row in rows)
+    bottom = min(min(row["start"], row["end"]) for row in rows)
     data = inline(rows)
     y = alt.Y("label:N", sort=order, title=None, axis=names_axis(colours))
     scale = alt.Scale(domain=[min(0.0, bottom), top * 1.14], nice=False, zero=False)
@@ -60,7 +60,7 @@ def waterfall(steps: list[dict[str, Any]], currency: str, colours: Palette) -> a
                 fontWeight="bold" if is_total else "normal",
                 color=colours.text,
             )
-            .encode(y=y, x=alt.X("end:Q", scale=scale), text="text:N")
+            .encode(y=y, x=alt.X("right:Q", scale=scale), text="text:N")
             .transform_filter((alt.datum.step == "total") == is_total)
         )
     return dress([*layers], colours, ROW_PX * len(rows))
@@ -90,6 +90,7 @@ def _bar(step: str, edges: tuple[int, int], text: str, total: int) -> dict[str, 
         "label": STEP_WORDS.get(step, "together"),
         "start": start / words.NANO,
         "end": end / words.NANO,
+        "right": max(start, end) / words.NANO,
         "nano": end - start,
         "text": text,
         "of_total": words.share((end - start) / total if total else None),
@@ -142,7 +143,7 @@ def trend(months: list[dict[str, Any]], currency: str, colours: Palette) -> alt.
     )
     marks = (
         alt.Chart(inline(api))
-        .mark_tick(thickness=3, color=colours.api, orient="horizontal", bandSize=44)
+        .mark_tick(thickness=3, color=colours.api, orient="horizontal", bandSize=62)
         .encode(x=x, y=y, tooltip=tooltip)
     )
     return dress([bars, marks, figures], colours, 200, width=90 + 76 * len(months))
@@ -171,35 +172,37 @@ def trend_rows(
 
 
 def cost_split(cost_nano: dict[str, int], currency: str, colours: Palette) -> alt.LayerChart:
-    """What the period's cost is made of, as one bar: hardware, then electricity."""
-    told = [("capital", "hardware"), ("energy", "electricity")]
-    shades = {"capital": colours.capital, "energy": colours.energy}
+    """What the period's cost is made of, as one labelled bar: hardware, then electricity."""
+    total = cost_nano["total"]
+    hardware = cost_nano["capital"]
+    scale = alt.Scale(domain=[0, total / words.NANO], nice=False)
+    told: tuple[tuple[Any, ...], ...] = (
+        ("hardware", colours.capital, 0, hardware, "left", 0),
+        ("electricity", colours.energy, hardware, total, "right", total),
+    )
     layers = []
-    at = 0
-    total = sum(cost_nano[key] or 0 for key, _ in told)
-    scale = alt.Scale(domain=[0, max(total, 1) / words.NANO], nice=False)
-    for key, label in told:
-        nano = cost_nano[key] or 0
+    for label, colour, start, end, side, edge in told:
+        part = words.share((end - start) / total if total else None)
         row = {
-            "start": at / words.NANO,
-            "end": (at + nano) / words.NANO,
+            "start": start / words.NANO,
+            "end": end / words.NANO,
+            "edge": edge / words.NANO,
             "label": label,
-            "text": words.cents(nano),
+            "line": f"{label} {part}",
+            "text": words.cents(end - start),
         }
-        at += nano
-        layers.append(
-            alt.Chart(inline([row]))
-            .mark_bar(color=shades[key], height=14)
-            .encode(
-                x=alt.X("start:Q", scale=scale, axis=None),
-                x2="end:Q",
-                tooltip=[
-                    alt.Tooltip("label:N", title="cost"),
-                    alt.Tooltip("text:N", title=currency),
-                ],
-            )
-        )
-    return dress([*layers], colours, 16)
+        tooltip = [alt.Tooltip("label:N", title="cost"), alt.Tooltip("text:N", title=currency)]
+        x = alt.X("start:Q", scale=scale, axis=None)
+        base = alt.Chart(inline([row]))
+        layers += [
+            base.mark_bar(color=colour, height=12).encode(
+                x=x, x2="end:Q", y=alt.value(6), tooltip=tooltip
+            ),
+            base.mark_text(
+                align=side, font=FONT, fontSize=12, color=colours.quiet, baseline="top"
+            ).encode(x=alt.X("edge:Q", scale=scale, axis=None), y=alt.value(18), text="line:N"),
+        ]
+    return dress(layers, colours, 32)
 
 
 def _month_label(month: str) -> str:

@@ -1,4 +1,4 @@
-"""Loads settings and the overview for the pages, cached and bounded.
+"""Loads settings, overview and trend for the pages, cached and bounded.
 
 A running month is read again every 30 seconds, a past one every ten minutes (late events may
 still change it).
@@ -9,28 +9,19 @@ import datetime as dt
 import os
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
-from analytics.overview import Overview, overview
 
+from analytics.overview import Overview, overview, trend
+from analytics.periods import Period, month_at, month_before, month_of
 from analytics.read import Ledger
 from collector.settings import Settings, load
 
 REFRESH_S = 30
 PAST_S = 600
-NANO = 1_000_000_000
-
-
-@dataclass(frozen=True)
-class Period:
-    """A calendar month in the rig's zone, as instants in ns since the epoch."""
-
-    month: str
-    from_ns: int
-    to_ns: int
-    running: bool
 
 
 def config_path() -> Path | None:
@@ -52,35 +43,76 @@ def has_ledger(settings: Settings) -> bool:
     return (settings.store_path() / "manifest.sqlite").is_file()
 
 
-def period(settings: Settings, month: str, now_ns: int) -> Period:
-    """The month `2026-11` in the rig's zone."""
-    first = dt.date.fromisoformat(f"{month}-01")
-    following = (first + dt.timedelta(days=32)).replace(day=1)
-    from_ns, to_ns = settings.midnight_ns(first), settings.midnight_ns(following)
-    return Period(month, from_ns, to_ns, running=from_ns <= now_ns < to_ns)
-
-
-def this_month(settings: Settings, now_ns: int) -> str:
-    """The rig's current month, as `2026-11`."""
-    return f"{dt.datetime.fromtimestamp(now_ns // NANO, settings.zone):%Y-%m}"
-
-
-def load_overview(settings: Settings, chosen: Period) -> Overview:
-    """The overview of a month, at most REFRESH_S (running) or PAST_S (past) seconds old."""
-    every = REFRESH_S if chosen.running else PAST_S
-    tick = int(time.time()) // every
-    return _overview(repr(settings), settings, chosen, tick)
-
-
 def months(settings: Settings, now_ns: int) -> list[str]:
     """Months to choose from, newest first: those with data and the running one."""
-    running = this_month(settings, now_ns)
-    told = load_overview(settings, period(settings, running, now_ns)).trend
-    return sorted({entry["month"] for entry in told} | {running}, reverse=True)
+    running = month_at(now_ns, settings.zone)
+    sealed = {
+        folder.name.removeprefix("month=") for folder in settings.store_path().glob("month=*")
+    }
+    told = {entry["month"] for entry in _before(settings, running)}
+    return sorted((sealed | told | {running.name}) - _later(sealed, running), reverse=True)
 
 
+def load_month(settings: Settings, month: str) -> tuple[Overview, list[dict[str, Any]]]:
+    """A month's overview, at most REFRESH_S (running) or PAST_S (past) seconds old, and the
+    trend of months up to it. Raises BrokenIdentity."""
+    period = month_of(month, settings.zone)
+    every = REFRESH_S if is_running(settings, month) else PAST_S
+    told = _overview(repr(settings), settings, period, _tick(every))
+    return told, [*_before(settings, period), _entry(told.month)]
+
+
+def is_running(settings: Settings, month: str) -> bool:
+    """Whether the month has not ended yet in the rig's zone."""
+    return time.time_ns() < month_of(month, settings.zone).to_ns
+
+
+def card_names(settings: Settings, cards: Iterable[str]) -> dict[str, str]:
+    """What people call each card: its engines, else the start of its UUID; no name twice."""
+    names: dict[str, str] = {}
+    for card in cards:
+        engines = dict.fromkeys(e.name for e in settings.engines if card in e.gpus)
+        short = card.removeprefix("GPU-")[:8]
+        name = " + ".join(engines) or short
+        names[card] = f"{name} {short}" if name in names.values() else name
+    return names
+
+
+def day_span(settings: Settings, day: str) -> tuple[int, int]:
+    """A local day, `2026-11-29`, as [from, to) in ns since the epoch."""
+    date = dt.date.fromisoformat(day)
+    return settings.midnight_ns(date), settings.midnight_ns(date + dt.timedelta(days=1))
+
+
+def _before(settings: Settings, period: Period) -> list[dict[str, Any]]:
+    return _trend(repr(settings), settings, month_before(period, settings.zone), _tick(PAST_S))
+
+
+def _entry(month: dict[str, Any]) -> dict[str, Any]:
+    """A month as the trend tells it."""
+    return {
+        "month": month["period"]["name"],
+        "full_nano_per_mtok": month["cost_per_mtok"]["full"]["output"],
+        "compare": {sheet["name"]: sheet["same_hits_nano_per_mtok"] for sheet in month["compare"]},
+        "provisional": month["period"]["provisional"],
+    }
+
+
+def _later(months: set[str], running: Period) -> set[str]:
+    """Folders are named in UTC: on a month's last evening the next one may exist already."""
+    return {month for month in months if month > running.name}
+
+
+def _tick(every_s: int) -> int:
+    return int(time.time()) // every_s
+
+
+# In both, `key` and `tick` only tell the cache when settings or time have moved on.
 @st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False)
-def _overview(key: str, _settings: Settings, chosen: Period, tick: int) -> Overview:
-    """`key` and `tick` only tell the cache when settings or time have moved on."""
-    ledger = Ledger(_settings.store_path())
-    return overview(ledger, _settings, chosen.from_ns, chosen.to_ns, time.time_ns())
+def _overview(key: str, _settings: Settings, period: Period, tick: int) -> Overview:
+    return overview(Ledger(_settings.store_path()), _settings, period, time.time_ns())
+
+
+@st.cache_data(ttl=2 * PAST_S, max_entries=24, show_spinner=False)
+def _trend(key: str, _settings: Settings, period: Period, tick: int) -> list[dict[str, Any]]:
+    return trend(Ledger(_settings.store_path()), _settings, period, time.time_ns())

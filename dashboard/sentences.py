@@ -10,15 +10,8 @@ NO_FLAGS = "Nothing is missing: every request told its tokens, every second has 
 
 def period(month: dict[str, Any]) -> str:
     """`November 2026, so far`."""
-    name = words.month_name(month_key(month))
-    return f"{name}, so far" if month["period"]["provisional"] else name
-
-
-def month_key(month: dict[str, Any]) -> str:
-    """The period's month in the rig's zone, as `2026-11`."""
-    told = month["period"]
-    start = dt.datetime.fromisoformat(told["from"])
-    return f"{start.astimezone(words.zone(told['time_zone'])):%Y-%m}"
+    name = words.month_name(month["period"]["name"])
+    return f"{name} so far" if month["period"]["provisional"] else name
 
 
 def answer(month: dict[str, Any], sheet: dict[str, Any] | None) -> str:
@@ -30,25 +23,23 @@ def answer(month: dict[str, Any], sheet: dict[str, Any] | None) -> str:
             "`[[compare.prices]]` in rigledger.toml takes them."
         )
     full, marginal = sheet["savings_full_nano"], sheet["savings_marginal_nano"]
-    name = plain(sheet["name"])
-    if full is None:
-        return f"The bill at {name} cannot be set against the rig's cost in {currency}."
-    if full >= 0:
-        first = f"The rig cost **{words.headline(full)} {currency} less** than {name}."
-    else:
-        first = f"The rig cost **{words.headline(-full)} {currency} more** than {name} would have."
+    more = f"**{words.headline(abs(full))} {currency} {'less' if full < 0 else 'more'}**"
+    first = f"At {plain(sheet['name'])} the same requests would have cost {more} than the rig did."
     if marginal is None:
         return first
-    if full < 0 <= marginal:
-        return (
-            f"{first} Now that it is bought, running these requests here still saved "
-            f"**{words.headline(marginal)} {currency}**."
-        )
+    bought = "Now that it is bought," if full < 0 else "Against its electricity alone,"
     if marginal >= 0:
-        return f"{first} Against its electricity alone: {words.headline(marginal)} {currency}."
+        second = f"running them here saved **{words.headline(marginal)} {currency}**"
+    else:
+        second = f"running them here cost **{words.headline(-marginal)} {currency} too much**"
+    return f"{first} {bought} {second}."
+
+
+def unpriced(sheet: dict[str, Any]) -> str:
+    """What the bill leaves out."""
     return (
-        f"{first} Even its electricity cost {words.headline(-marginal)} {currency} more "
-        "than the API."
+        f"{words.count(sheet['unpriced_requests'], 'request')} without full token counts "
+        "could not be priced: the bill covers the others."
     )
 
 
@@ -117,59 +108,52 @@ def _throughput(month: dict[str, Any]) -> str:
         return "No peak rate is known yet: it takes 60 busy seconds of output."
     low, high = round(min(rates)), round(max(rates))
     peak = f"{low}" if low == high else f"{low} to {high}"
-    declared = all(p["source"] == "declared" for p in layers["peak"].values())
+    declared = any(p["source"] == "declared" for p in layers["peak"].values())
     how = "the declared peak" if declared else "the best 60 busy seconds"
     if layers["throughput"] > 1:
         return f"Above {how} of {peak} tokens per second a card: that peak was set too low."
     return f"Measured against {how}, {peak} tokens per second a card; fewer requests ran at once."
 
 
-def stranded(episodes: list[dict[str, Any]], currency: str, zone: dt.tzinfo) -> str:
-    """The largest stranded episode of the day with its price."""
+def stranded(
+    episodes: list[dict[str, Any]], names: dict[str, str], currency: str, zone: dt.tzinfo
+) -> str:
+    """The dearest stranded episode of the day with its price; `names` by card."""
     if not episodes:
         return "No card stood by while requests waited on another."
     worst = episodes[0]
-    idle = worst["cards_idle"]
-    names = idle if isinstance(idle, list) else [str(idle)]
+    waiting, idle = (
+        plain(" and ".join(names.get(card, card) for card in worst[key]))
+        for key in ("cards_waiting", "cards_idle")
+    )
     span = f"{words.clock(worst['from_ns'], zone)}–{words.clock(worst['to_ns'], zone)}"
-    price = words.headline(worst["cost_nano"])
     told = (
-        f"{span}: requests queued on {plain(worst['card_busy'])} while "
-        f"{plain(' and '.join(names))} stood by, {price} {currency}."
+        f"{span}: requests queued on {waiting} while {idle} stood by, "
+        f"{words.amount(worst['cost_nano'])} {currency}."
     )
     more = len(episodes) - 1
-    return told + (f" {words.count(more, 'smaller episode')} that day." if more else "")
+    return told + (f" {words.count(more, 'cheaper episode')} that day." if more else "")
 
 
 def quality(month: dict[str, Any]) -> list[str]:
     """What is not known, and what that means for the figures; empty when all is."""
-    told, lines = month["quality"], []
-    if told["unknown_ns"]:
-        lines.append(
-            f"**{words.hours(told['unknown_ns'])} of card time without a witness.** "
-            "Its cost is counted as `unknown`; it may have been busy or idle."
-        )
-    if told["missing_usage"]:
-        lines.append(
-            f"**{words.count(told['missing_usage'], 'request')} without token counts.** "
-            "The output is at least what is shown, so the price per million is at most that."
-        )
+    told = month["quality"]
+    lines = [f"{plain(flag[:1].upper() + flag[1:])}." for flag in told["flags"]]
     if told["missing_cached"]:
         lines.append(
-            f"**{words.count(told['missing_cached'], 'request')} without a cached-token count.** "
-            "The API bill with the same cache hits cannot price them."
+            f"{words.count(told['missing_cached'], 'request')} without a cached-token count: "
+            "the API bill with the same cache hits leaves them out."
+        )
+    if told["derived_usage"]:
+        lines.append(
+            f"{words.count(told['derived_usage'], 'request')} with token counts estimated, "
+            "because the engine told none."
         )
     if told["unattributed_ns"]:
         lines.append(
-            f"**{words.span(told['unattributed_ns'])} busy for no request in particular.** "
-            "The time is in the total and in no group."
+            f"{words.span(told['unattributed_ns'])} of busy time belong to no request in "
+            "particular: they are in the total and in no group."
         )
-    if told["energy_unknown_ns"]:
-        lines.append(
-            f"**{words.hours(told['energy_unknown_ns'])} of card time without a power reading.** "
-            "The electricity is at least what is shown."
-        )
-    lines += [f"**Flag:** {plain(flag)}" for flag in told["flags"]]
     return lines
 
 

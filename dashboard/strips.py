@@ -15,15 +15,21 @@ STRIP = 0.78
 
 
 def day_strips(
-    strips: pl.DataFrame, day_from_ns: int, day_to_ns: int, zone: dt.tzinfo, colours: Palette
+    strips: pl.DataFrame,
+    names: dict[str, str],
+    day_ns: tuple[int, int],
+    zone: dt.tzinfo,
+    colours: Palette,
 ) -> alt.LayerChart:
     """The cards' day: one row per card, one cell per 15 minutes, split by time share of states.
 
-    `strips` holds card, bucket_ns, state, ns, cost_nano. The axis is the rig's wall clock, laid
+    `strips` holds card, bucket_ns, state, ns, cost_nano; `names` gives the rows, in order, and
+    what to call them; `day_ns` is the day's [from, to). The axis is the rig's wall clock, laid
     over elapsed hours, so that a day of 23 or 25 hours has neither gap nor overlap.
     """
-    cards = sorted(strips["card"].unique().to_list())
-    rows = strip_rows(strips, day_from_ns, zone)
+    day_from_ns, day_to_ns = day_ns
+    cards = list(names.values())
+    rows = strip_rows(strips, names, day_from_ns, zone)
     length = (day_to_ns - day_from_ns) / HOUR_NS
     ticks = _wall_ticks(day_from_ns, day_to_ns, zone)
     x_axis = alt.Axis(
@@ -41,6 +47,8 @@ def day_strips(
         grid=False,
         ticks=False,
         domain=False,
+        labelPadding=8,
+        labelLimit=160,
         **(axis_look(colours) | {"labelFontSize": 13, "labelColor": colours.text}),
     )
     x = alt.X("start:Q", scale=alt.Scale(domain=[0, length], nice=False), axis=x_axis)
@@ -76,17 +84,19 @@ def day_strips(
     return dress([*layers], colours, 44 * len(cards) + 8)
 
 
-def strip_rows(strips: pl.DataFrame, day_from_ns: int, zone: dt.tzinfo) -> list[dict[str, Any]]:
+def strip_rows(
+    strips: pl.DataFrame, names: dict[str, str], day_from_ns: int, zone: dt.tzinfo
+) -> list[dict[str, Any]]:
     """The drawn cells: hours since the day's start, height by share of the cell's time."""
-    cards = {card: index for index, card in enumerate(sorted(strips["card"].unique().to_list()))}
-    order = {state: index for index, state in enumerate(STATES)}
+    index = {card: at for at, card in enumerate(names)}
+    order = {state: at for at, state in enumerate(STATES)}
     rows: list[dict[str, Any]] = []
     for (card, bucket), cell in strips.group_by("card", "bucket_ns", maintain_order=True):
         told = sorted(cell.iter_rows(named=True), key=lambda row: order[row["state"]])
         covered = sum(row["ns"] for row in told)
         if not covered:
             continue
-        high = cards[str(card)] + STRIP
+        high = index[str(card)] + STRIP
         start = int(str(bucket)) - day_from_ns
         for row in told:
             if not row["ns"]:
@@ -94,11 +104,11 @@ def strip_rows(strips: pl.DataFrame, day_from_ns: int, zone: dt.tzinfo) -> list[
             low = high - STRIP * row["ns"] / covered
             rows.append(
                 {
-                    "card": card,
+                    "card": names[str(card)],
                     "key": row["state"],
                     "state": STATE_WORDS[row["state"]],
                     "start": start / HOUR_NS,
-                    "end": (start + max(covered, 0)) / HOUR_NS,
+                    "end": (start + covered) / HOUR_NS,
                     "low": low,
                     "high": high,
                     "ns": row["ns"],

@@ -3,7 +3,6 @@
 import datetime as dt
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
-from zoneinfo import ZoneInfo
 
 NANO = 1_000_000_000
 UNKNOWN = "unknown"
@@ -28,6 +27,13 @@ def cents(nano: int | None, decimals: int = 2) -> str:
     if nano is None:
         return UNKNOWN
     return _signed(f"{Decimal(nano) / NANO:,.{decimals}f}")
+
+
+def amount(nano: int | None) -> str:
+    """An amount within a sentence: cents, or three digits where cents would say nothing."""
+    if nano is None or 0 < abs(nano) < NANO // 200:
+        return headline(nano)
+    return cents(nano)
 
 
 def change(nano: int | None) -> str:
@@ -103,11 +109,6 @@ def count(number: int | None, noun: str = "") -> str:
         if abs(number) >= size:
             return f"{number / size:.3g} {name}{plural}"
     return f"{number:,}{plural}"
-
-
-def zone(name: str) -> dt.tzinfo:
-    """The zone of that IANA name."""
-    return ZoneInfo(name)
 
 
 def clock(ns: int, zone: dt.tzinfo) -> str:

@@ -1,12 +1,15 @@
 """Overview: is this rig worth it. The answer first, then where the money and the day went."""
 
-import datetime as dt
+import sqlite3
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import duckdb
 import polars as pl
 import streamlit as st
-from analytics.overview import Overview
 
+from analytics.identities import BrokenIdentity
+from analytics.overview import Overview
 from collector.settings import Settings
 from dashboard import charts, loaders, meanings, sentences, strips, words
 from dashboard.palette import STATE_WORDS, STATES, Palette, palette
@@ -14,34 +17,47 @@ from dashboard.sentences import plain
 from dashboard.views import empty
 
 
-def page(settings: Settings, chosen: loaders.Period) -> None:
+def page(settings: Settings, month: str) -> None:
     """The page of one month; a running month renews itself in place."""
-    every = loaders.REFRESH_S if chosen.running else None
-    st.fragment(_load_and_show, run_every=every)(settings, chosen)
+    every = loaders.REFRESH_S if loaders.is_running(settings, month) else None
+    st.fragment(_load_and_show, run_every=every)(settings, month)
 
 
-def _load_and_show(settings: Settings, chosen: loaders.Period) -> None:
-    show(loaders.load_overview(settings, chosen), settings)
+def _load_and_show(settings: Settings, month: str) -> None:
+    try:
+        told, trend = loaders.load_month(settings, month)
+    except BrokenIdentity as error:
+        st.error(
+            f"The books of {words.month_name(month)} do not add up, so nothing is shown: {error}."
+        )
+        return
+    except (OSError, sqlite3.Error, duckdb.Error) as error:
+        st.error(
+            f"The ledger in {settings.store_path()} cannot be read: {error}. "
+            "See that the folder is readable and whole, then reload the page."
+        )
+        return
+    show(told, trend, settings)
 
 
-def show(told: Overview, settings: Settings) -> None:
+def show(told: Overview, trend: list[dict[str, Any]], settings: Settings) -> None:
     """Draw an overview."""
     month, colours = told.month, palette(st.context.theme.type == "dark")
     if month["tokens"]["requests"]:
-        answer(told, colours)
+        answer(month, trend, colours)
     else:
         empty.no_requests(sentences.period(month), settings)
     empty.missing_assumptions(settings)
     money(month, colours)
-    day(told, colours)
+    day(told, settings, colours)
     layers(month)
     groups(month)
     quality(month)
 
 
-def answer(told: Overview, colours: Palette) -> None:
+def answer(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette) -> None:
     """The headline pair, the verdict in words, what was saved, and the months."""
-    month, currency = told.month, told.month["currency"]
+    currency = month["currency"]
     sheet = month["compare"][0] if month["compare"] else None
     prices = month["cost_per_mtok"]
     live = " :small[:green[● live]]" if month["period"]["provisional"] else ""
@@ -55,16 +71,18 @@ def answer(told: Overview, colours: Palette) -> None:
         )
         if sheet is not None:
             api.metric(
-                f"the same requests at {plain(sheet['name'])}, same cache hits",
-                words.headline(_api_price(told, sheet["name"])),
+                f"the same requests at {plain(sheet['name'])}",
+                words.headline(sheet["same_hits_nano_per_mtok"]),
                 help=meanings.API,
             )
         st.markdown(sentences.answer(month, sheet))
+        if sheet is not None and sheet["unpriced_requests"]:
+            st.caption(sentences.unpriced(sheet))
     left, right = st.columns([3, 2], gap="large")
     with left:
         _figures(month, sheet)
     with right:
-        _trend(told, colours)
+        _trend(month, trend, colours)
 
 
 def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
@@ -97,18 +115,18 @@ def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
     )
 
 
-def _trend(told: Overview, colours: Palette) -> None:
-    names = [plain(sheet["name"]) for sheet in told.month["compare"]]
+def _trend(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette) -> None:
+    names = [plain(sheet["name"]) for sheet in month["compare"]]
     st.markdown("**Month by month**", help=meanings.TREND)
     st.altair_chart(
-        charts.trend(told.trend, told.month["currency"], colours),
+        charts.trend(trend, month["currency"], colours),
         theme=None,
         width="content",
         key="trend",
         alt="Full price per million output tokens by month",
     )
-    beside = f"; the marks are {' and '.join(names)}" if names else ""
-    st.caption(f"Bars are this rig's full price{beside}.")
+    beside = f"; orange marks: {' and '.join(names)}" if names else ""
+    st.caption(f"Bars: this rig's full price{beside}.")
 
 
 def money(month: dict[str, Any], colours: Palette) -> None:
@@ -133,31 +151,30 @@ def money(month: dict[str, Any], colours: Palette) -> None:
         )
 
 
-def day(told: Overview, colours: Palette) -> None:
+def day(told: Overview, settings: Settings, colours: Palette) -> None:
     """The cards' day: state strips, their legend, the largest stranded episode."""
     month = told.month
-    zone = words.zone(month["period"]["time_zone"])
+    names = loaders.card_names(settings, sorted(told.strips["card"].unique()))
+    span = loaders.day_span(settings, told.strips_day)
+    zone = ZoneInfo(month["period"]["time_zone"])
     st.subheader("The cards' day", anchor=False, help=meanings.STRIPS)
     if told.strips.is_empty():
         st.markdown("No card has a recorded day in this period.")
         return
-    date = dt.date.fromisoformat(told.strips_day)
-    start, end = (
-        int(dt.datetime.combine(at, dt.time(), tzinfo=zone).timestamp()) * words.NANO
-        for at in (date, date + dt.timedelta(days=1))
-    )
     st.markdown(
         f"{words.day_name(told.strips_day)}: "
         "what each card did in every quarter of an hour, by share of its time."
     )
     st.altair_chart(
-        strips.day_strips(told.strips, start, end, zone, colours),
+        strips.day_strips(told.strips, names, span, zone, colours),
         theme=None,
         key="strips",
         alt="State of each card in 15-minute cells",
     )
     st.html(legend(told.strips, colours))
-    st.markdown(sentences.stranded(told.stranded, month["currency"], zone), help=meanings.STRANDED)
+    st.markdown(
+        sentences.stranded(told.stranded, names, month["currency"], zone), help=meanings.STRANDED
+    )
 
 
 def legend(frame: pl.DataFrame, colours: Palette) -> str:
@@ -174,15 +191,15 @@ def legend(frame: pl.DataFrame, colours: Palette) -> str:
                 f"{colours.hatch_ground} 2px 5px)"
             )
         items.append(
-            f'<span style="white-space:nowrap"><span style="display:inline-block;width:14px;'
-            f"height:14px;border-radius:3px;vertical-align:-2px;border:1px solid {colours.line};"
-            f'background:{fill};margin-right:6px"></span>{STATE_WORDS[state]}</span>'
-            f'<span style="color:{colours.quiet}">&ensp;{meanings.STATES[state]}</span>'
+            '<div style="display:flex;gap:8px;align-items:baseline">'
+            '<span style="flex:none;width:14px;height:14px;border-radius:3px;'
+            f'align-self:center;border:1px solid {colours.line};background:{fill}"></span>'
+            f"<span>{STATE_WORDS[state]} "
+            f'<span style="color:{colours.quiet}">{meanings.STATES[state]}</span></span></div>'
         )
-    cells = "".join(f"<div>{item}</div>" for item in items)
     return (
-        '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(270px,1fr));'
-        f'gap:4px 20px;font-size:0.875rem">{cells}</div>'
+        '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(310px,1fr));'
+        f'gap:6px 24px;font-size:0.875rem">{"".join(items)}</div>'
     )
 
 
@@ -251,15 +268,6 @@ def quality(month: dict[str, Any]) -> None:
     st.subheader("How far to trust this", anchor=False, help=meanings.QUALITY)
     lines = sentences.quality(month)
     st.markdown("\n".join(f"- {line}" for line in lines) if lines else sentences.NO_FLAGS)
-
-
-def _api_price(told: Overview, name: str) -> int | None:
-    key = sentences.month_key(told.month)
-    for entry in told.trend:
-        if entry["month"] == key:
-            price: int | None = entry["compare"].get(name)
-            return price
-    return None
 
 
 def _amount(nano: int | None) -> float | None:

@@ -8,13 +8,14 @@ import datetime as dt
 from typing import Any
 
 import polars as pl
+
 from analytics.overview import Overview
 
 NANO = 1_000_000_000
 HOUR = 3600 * NANO
 QUARTER = HOUR // 4
 ZONE = "America/Los_Angeles"
-CARDS = ("card0", "card1", "card2")
+CARDS = ("GPU-a", "GPU-b", "GPU-c")
 OUTPUT = 78_240_000
 DAY_NS = int(dt.datetime(2026, 11, 29, 8, tzinfo=dt.UTC).timestamp()) * NANO
 NOW_NS = DAY_NS + 14 * HOUR + 20 * HOUR // 60
@@ -71,15 +72,16 @@ def month(**changes: Any) -> dict[str, Any]:
         "tokens_per_second": 365.0,
         "from": "2026-11-17T03:02:00Z",
         "to": "2026-11-17T03:19:00Z",
-        "seconds": 60,
+        "busy_seconds": 60.0,
         "source": "measured",
     }
     busy_price = cost["busy"] * 1_000_000 // OUTPUT
     bill = 72_763_200_000
     told: dict[str, Any] = {
         "period": {
-            "from": "2026-11-01T07:00:00Z",
-            "to": "2026-12-01T08:00:00Z",
+            "name": "2026-11",
+            "from": "2026-11-01T07:00:00+00:00",
+            "to": "2026-12-01T08:00:00+00:00",
             "time_zone": ZONE,
             "provisional": True,
         },
@@ -138,6 +140,7 @@ def month(**changes: Any) -> dict[str, Any]:
                 "currency": "USD",
                 "no_cache_nano": 229_044_000_000,
                 "same_hits_nano": bill,
+                "same_hits_nano_per_mtok": bill * 1_000_000 // OUTPUT,
                 "unpriced_requests": 12,
                 "output_only_nano_per_mtok": 600_000_000,
                 "savings_full_nano": bill - total,
@@ -147,10 +150,14 @@ def month(**changes: Any) -> dict[str, Any]:
         "quality": {
             "missing_usage": 12,
             "missing_cached": 340,
+            "derived_usage": 0,
             "unattributed_ns": 7 * 60 * NANO,
             "energy_unknown_ns": 2 * HOUR,
             "unknown_ns": STATES_NS["unknown"],
-            "flags": [],
+            "flags": [
+                "nobody watched for 0.5 h: that time is booked as unknown",
+                "12 requests ended without token counts: tokens are at least, prices at most",
+            ],
         },
     }
     return told | changes
@@ -208,8 +215,9 @@ def stranded() -> list[dict[str, Any]]:
         {
             "from_ns": DAY_NS + 14 * HOUR,
             "to_ns": DAY_NS + 14 * HOUR + QUARTER,
-            "card_busy": "card0",
-            "cards_idle": ["card1", "card2"],
+            "cards_waiting": ["GPU-a"],
+            "cards_idle": ["GPU-b", "GPU-c"],
+            "stranded_ns": 2 * QUARTER,
             "cost_nano": 80_000_000,
         }
     ]
@@ -236,11 +244,10 @@ def trend() -> list[dict[str, Any]]:
 
 
 def overview(**month_changes: Any) -> Overview:
-    """All of it, as the page receives it."""
+    """The whole, as the page receives it."""
     return Overview(
         month=month(**month_changes),
         strips=strips(),
         strips_day="2026-11-29",
         stranded=stranded(),
-        trend=trend(),
     )
