@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rig.llama import LlamaServer, llama_servers
+from rig.llama import LlamaServer, llama_servers, make_model
 from rig.nvml import FakeCards, build_library
-from rig.tiny_gguf import write_model
 
 
 @pytest.fixture(scope="session")
@@ -30,13 +29,13 @@ def cards(nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A quick random-weight model, a GGUF file."""
-    return write_model(tmp_path_factory.mktemp("model") / "tiny.gguf")
+    return make_model(tmp_path_factory.mktemp("model") / "tiny.gguf")
 
 
 @pytest.fixture(scope="session")
 def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random-weight model slow enough to leave in the middle of an answer."""
-    return write_model(tmp_path_factory.mktemp("model") / "slow.gguf", width=256, layers=6)
+    return make_model(tmp_path_factory.mktemp("model") / "slow.gguf", width=256, layers=6)
 
 
 @pytest.fixture(scope="module")

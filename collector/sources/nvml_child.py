@@ -29,7 +29,10 @@ class NoCardsError(Exception):
 
 
 class OwnProcesses:
-    """Which processes on the cards belong to our engines; the process table is read on change."""
+    """Which processes on the cards belong to our engines.
+
+    The process table is read when a process or a socket has changed, and once a minute.
+    """
 
     def __init__(self, engines: Iterable[Port], proc: Path) -> None:
         self.engines = list(engines)
@@ -43,8 +46,15 @@ class OwnProcesses:
         if None in ports:
             return None
         inodes = listening_inodes([port for port in ports if port is not None], self.proc)
-        key = (sorted((port, sorted(found)) for port, found in inodes.items()), sorted(pids))
-        if key != self._key or self._own is None:
+        if not all(inodes.values()):
+            return None
+        minute = time.monotonic() // 60
+        key = (
+            sorted((port, sorted(found)) for port, found in inodes.items()),
+            sorted(pids),
+            minute,
+        )
+        if key != self._key:
             self._key, self._own = key, engine_processes(inodes.values(), self.proc)
         return self._own
 

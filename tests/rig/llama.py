@@ -17,11 +17,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rig.tiny_gguf import write_model
-
 START_S = 60.0
 DYING_S = 5.0
-SCRIPT = Path(__file__).with_name("llama_server.py")
+SERVER = Path(__file__).with_name("llama_server.py")
+WRITER = Path(__file__).with_name("tiny_gguf.py")
+
+
+def make_model(path: Path, *, width: int = 64, layers: int = 2) -> Path:
+    """Write a model (see `tiny_gguf`): 64×2 is quick, 256×6 slow enough to leave midway."""
+    size = ["--width", str(width), "--layers", str(layers)]
+    subprocess.run([sys.executable, WRITER, path, *size], check=True)
+    return path
 
 
 class LlamaServer:
@@ -32,7 +38,7 @@ class LlamaServer:
         self._log = log
         self.url = ""
         binary = os.environ.get("LLAMA_SERVER")
-        command = [sys.executable, str(SCRIPT), str(model), str(slots), str(context)]
+        command = [sys.executable, str(SERVER), str(model), str(slots), str(context)]
         if binary:
             port = _free_port()
             self.url = f"http://127.0.0.1:{port}"
@@ -41,7 +47,10 @@ class LlamaServer:
             command += ["--metrics", "--slots", "--no-webui"]
         with log.open("wb") as file:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file
+                command,
+                stdin=subprocess.PIPE,
+                stdout=file if binary else subprocess.PIPE,
+                stderr=file,
             )
         self.pid = self._process.pid
 
@@ -49,8 +58,7 @@ class LlamaServer:
         """Return once it answers. Raises RuntimeError with the end of its log."""
         due = time.monotonic() + START_S
         out = self._process.stdout
-        assert out is not None
-        if not self.url and select.select([out], [], [], START_S)[0]:
+        if out is not None and select.select([out], [], [], START_S)[0]:
             self.url = out.readline().decode().strip()
         while self._process.poll() is None and self.url and time.monotonic() < due:
             with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
@@ -116,10 +124,9 @@ def llama_servers(
 ) -> Iterator[list[LlamaServer]]:
     """`count` servers that answer, stopped on leaving; their logs lie in `directory`.
 
-    Without `model` one of `width` and `layers` is written there: 64×2 is quick, 256×6 slow enough
-    to leave in the middle of an answer.
+    Without `model` one of `width` and `layers` is made there.
     """
-    model = model or write_model(directory / "tiny.gguf", width=width, layers=layers)
+    model = model or make_model(directory / "tiny.gguf", width=width, layers=layers)
     servers: list[LlamaServer] = []
     try:
         for number in range(count):
