@@ -30,8 +30,7 @@ from router.watch import Origin, Watch
 log = logging.getLogger("rigledger.tap")
 # The server's own log lines may quote a malformed request, prompt and key included.
 _silent = logging.getLogger("rigledger.tap.http")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
+_silent.disabled = True
 HEAD_BYTES = 64 * 1024
 
 
