@@ -104,9 +104,8 @@ def _stranger() -> str | None:
 
 def _expected(error: Exception) -> str | None:
     """The sentence for an error that a user can mend, None for a fault of ours."""
-    from collector.settings import SettingsError  # noqa: PLC0415
-
-    if isinstance(error, SettingsError):
+    if type(error).__module__.split(".")[0] in ROOMS:
+        # An exception that a room declares itself carries a sentence for the user.
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"

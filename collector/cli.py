@@ -16,6 +16,11 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
         default="info",
         help="how much to tell on stderr (default: info)",
     )
+    collect.add_argument(
+        "--no-sources",
+        action="store_true",
+        help="keep only what arrives over HTTP; read neither cards nor engines",
+    )
     collect.set_defaults(run=_collect)
 
 
@@ -30,6 +35,6 @@ def _collect(args: argparse.Namespace) -> int:
         level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     try:
-        return collect(load(args.config))
+        return collect(load(args.config), reading=not args.no_sources)
     except (LedgerError, SchemaTooNew) as error:
         raise SettingsError(str(error)) from error

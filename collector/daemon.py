@@ -124,8 +124,8 @@ async def run(
         sealer.close()
 
 
-def collect(settings: Settings) -> int:
-    """`rigledger collect`: run until told to stop."""
+def collect(settings: Settings, *, reading: bool = True) -> int:
+    """`rigledger collect`: run until told to stop; without `reading` only HTTP brings events."""
     with Store(settings.store_path()) as store:
-        asyncio.run(run(settings, store, sources(settings)))
+        asyncio.run(run(settings, store, sources(settings) if reading else []))
     return 0

@@ -137,7 +137,10 @@ def _greet(settings: Settings, config: Path | None, *, demo: bool) -> None:
 
 
 def _url(address: str) -> str:
-    return f"http://{address}"
+    """Where this machine finds an address that may stand for all of its own."""
+    host, port = split_address(address)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _answers(url: str) -> Callable[[], bool]:

@@ -1,10 +1,11 @@
 """Keeps the demo ledger filled: everything up to now first, then whatever falls due."""
 
+import queue
 import sys
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -13,7 +14,7 @@ import pyarrow.dataset as ds
 
 from collector.clock import now_ns
 from collector.demo import rig
-from collector.demo.ledger import events
+from collector.demo.ledger import Due, events
 from collector.demo.send import Sender, batches
 from collector.snapshot import snapshot
 
@@ -34,7 +35,7 @@ def feed(address: str, store: Path, stop: threading.Event, loaded: Callable[[], 
     progress = Progress(max(since_ns, rig.local_ns(first, 0)), began_ns)
     sender = Sender(address, stop)
     reached = False
-    for day in events(first, since_ns):
+    for day in _ahead(events(first, since_ns)):
         sent = 0
         while sent < len(day) and not stop.is_set():
             fallen = bisect_right(day, now_ns(), key=lambda due: due[0])
@@ -69,6 +70,19 @@ def newest_ns(store: Path, until_ns: int) -> int:
     mine = ds.field("source") == rig.SOURCE
     found = [pc.max(part.to_table(["at_ns"], filter=mine)["at_ns"]).as_py() for part in parts]
     return max((at_ns for at_ns in found if at_ns is not None), default=0)
+
+
+def _ahead(days: Iterator[list[Due]]) -> Iterator[list[Due]]:
+    """The same days, made while the collector is still busy with the one before."""
+    made: queue.Queue[list[Due]] = queue.Queue(maxsize=1)
+
+    def make() -> None:
+        for day in days:
+            made.put(day)
+
+    threading.Thread(target=make, name="demo days", daemon=True).start()
+    while True:
+        yield made.get()
 
 
 class Progress:
