@@ -252,6 +252,18 @@ def test_a_lost_card_is_told_of_until_it_is_back(cards: FakeCards) -> None:
     assert back.counter_epoch == "b-1"
 
 
+def test_a_driver_that_goes_away_ends_the_child(cards: FakeCards) -> None:
+    cards.add(A)
+    with sampling() as rounds:
+        rounds.next()
+        cards.answer(A, all_error=LOST)
+        cards.fail_init(9)
+        rounds.until(A, lambda reading: reading.lost)
+        with pytest.raises(ChildEndedError, match="driver is not loaded") as ended:
+            rounds.until(A, lambda reading: not reading.lost)
+    assert ended.value.status == NO_NVML
+
+
 def test_a_card_known_before_is_told_of_although_it_does_not_answer(cards: FakeCards) -> None:
     cards.add(A)
     cards.answer(A, handle_error=LOST)
@@ -443,6 +455,8 @@ def test_readings_become_samples(cards: FakeCards) -> None:
     assert (first.rig, first.boot_id) == ("desk", clock.boot_id())
     assert (first.power_mw, first.energy_uj_total) == (100_000, 5_000)
     assert (second.power_mw, second.error) == (None, "power: unknown driver error")
+    for sample in (first, second):
+        assert msgspec.convert(msgspec.to_builtins(sample), Sample) == sample
     assert len({first.event_id, second.event_id, third.event_id}) == 3
     assert status.last_seen_ns.keys() == {A, B}
     assert status.driver == "580.65.06"
@@ -459,13 +473,14 @@ def test_a_hung_driver_call_is_killed_and_samples_resume(cards: FakeCards) -> No
         first = delivered.until(lambda sample: sample.power_mw == 1_000)
         cards.answer(A, power_hang=3_600, power=2_000)
         delivered.wait(lambda status: status.last_error is not None)
-        cards.answer(A, power_hang=None)
+        cards.answer(A, power_hang=None, energy=7)
         resumed = delivered.until(lambda sample: sample.power_mw == 2_000)
         status = delivered.source.status
     assert status.last_error is not None
     assert "said nothing for 0.5 s" in status.last_error
     assert status.children >= 2
-    assert resumed.counter_epoch == first.counter_epoch
+    boot = clock.boot_id()
+    assert (first.counter_epoch, resumed.counter_epoch) == (f"{boot}-0", f"{boot}-1")
 
 
 def test_stop_does_not_wait_for_a_hung_driver(cards: FakeCards) -> None:

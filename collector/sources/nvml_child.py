@@ -5,6 +5,7 @@ round is one JSON line (`nvml_wire.Round`) on standard output. Exit status `NO_N
 sentence on standard error, where nothing can be read.
 """
 
+import contextlib
 import os
 import sys
 import time
@@ -102,7 +103,8 @@ class Cards:
 
     def _reopen(self) -> None:
         """Start NVML anew; every handle from before is void."""
-        pynvml.nvmlShutdown()
+        with contextlib.suppress(pynvml.NVMLError):
+            pynvml.nvmlShutdown()
         for card in self.cards.values():
             card.handle = None
         self._open()
