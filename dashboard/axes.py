@@ -51,11 +51,16 @@ def inline(rows: list[dict[str, Any]]) -> Any:
 def dress(
     layers: Sequence[Any], colours: Palette, height: int, width: int | str = "container"
 ) -> alt.LayerChart:
-    """Layers as one chart on the page's own ground, with a fixed height in pixels."""
+    """Layers as one chart on the page's own ground; the height in pixels includes the axes."""
     chart: Any = alt.layer(*layers)
-    dressed: alt.LayerChart = (
-        chart.properties(height=height, width=width, background="transparent")
-        .configure_view(stroke=None)
-        .configure(font=FONT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    dressed: alt.LayerChart = chart.properties(
+        height=height,
+        width=width,
+        background="transparent",
+        padding={"left": 1, "right": 1, "top": 4, "bottom": 2},
+    ).configure(
+        font=FONT,
+        view=alt.ViewConfig(stroke="transparent"),
+        autosize=alt.AutoSizeParams(type="fit", contains="padding"),
     )
     return dressed

@@ -12,7 +12,7 @@ from dashboard import words
 from dashboard.axes import axis_look, dress, inline, names_axis, numbers_axis
 from dashboard.palette import FONT, STEP_WORDS, Palette, hatched
 
-ROW_PX = 30
+ROW_PX = 26
 
 
 def waterfall(steps: list[dict[str, Any]], currency: str, colours: Palette) -> alt.LayerChart:
@@ -63,7 +63,7 @@ def waterfall(steps: list[dict[str, Any]], currency: str, colours: Palette) -> a
             .encode(y=y, x=alt.X("right:Q", scale=scale), text="text:N")
             .transform_filter((alt.datum.step == "total") == is_total)
         )
-    return dress([*layers], colours, ROW_PX * len(rows))
+    return dress([*layers], colours, ROW_PX * len(rows) + 46)
 
 
 def waterfall_rows(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -143,10 +143,10 @@ def trend(months: list[dict[str, Any]], currency: str, colours: Palette) -> alt.
     )
     marks = (
         alt.Chart(inline(api))
-        .mark_tick(thickness=3, color=colours.api, orient="horizontal", bandSize=62)
+        .mark_tick(thickness=3, color=colours.api, orient="horizontal", size=62)
         .encode(x=x, y=y, tooltip=tooltip)
     )
-    return dress([bars, marks, figures], colours, 200, width=90 + 76 * len(months))
+    return dress([bars, marks, figures], colours, 210, width=90 + 76 * len(months))
 
 
 def trend_rows(
@@ -202,7 +202,7 @@ def cost_split(cost_nano: dict[str, int], currency: str, colours: Palette) -> al
                 align=side, font=FONT, fontSize=12, color=colours.quiet, baseline="top"
             ).encode(x=alt.X("edge:Q", scale=scale, axis=None), y=alt.value(18), text="line:N"),
         ]
-    return dress(layers, colours, 32)
+    return dress(layers, colours, 38)
 
 
 def _month_label(month: str) -> str:

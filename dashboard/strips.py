@@ -37,6 +37,8 @@ def day_strips(
         labelExpr=lookup(ticks),
         title=f"local time ({zone})",
         grid=False,
+        labelOverlap="parity",
+        labelSeparation=12,
         **axis_look(colours),
     )
     middles = {index + STRIP / 2: card for index, card in enumerate(cards)}
@@ -75,13 +77,15 @@ def day_strips(
     layers = [ground]
     for state in STATES:
         fill: Any = hatched(colours, 4) if state == "unknown" else colours.states[state]
+        # Neighbours of one colour must not show the seam between two cells.
+        seam = "transparent" if state == "unknown" else fill
         mine = [row for row in rows if row["key"] == state]
         layers.append(
             alt.Chart(inline(mine))
-            .mark_rect(color=fill)
+            .mark_rect(color=fill, stroke=seam, strokeWidth=0.7)
             .encode(x=x, x2="end:Q", y=y, y2="high:Q", tooltip=tooltip)
         )
-    return dress([*layers], colours, 44 * len(cards) + 8)
+    return dress([*layers], colours, 38 * len(cards) + 46)
 
 
 def strip_rows(

@@ -87,7 +87,7 @@ def answer(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette)
 
 def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
     currency, prices = month["currency"], month["cost_per_mtok"]
-    rows = st.columns(2), st.columns(2), st.columns(2)
+    rows = [st.columns(2, wrap=False) for _ in range(3)]
     if sheet is not None:
         rows[0][0].metric(
             f"saved against full cost, {currency}",
@@ -252,6 +252,7 @@ def groups(month: dict[str, Any]) -> None:
     st.dataframe(
         frame,
         hide_index=True,
+        column_order=("name", "full", "busy", "output", "requests"),
         height="auto" if frame.height <= 10 else 388,
         column_config={
             "name": st.column_config.TextColumn(kind or "Models"),
