@@ -14,25 +14,18 @@ export PIP_ROOT_USER_ACTION := ignore
 .DEFAULT_GOAL := help
 .PHONY: help install run test lint lock browser
 
-# The project itself is installed as a link to this folder, by the build backend from the lock.
-define sync
-@$(UV) pip sync --python $(BIN)/python --require-hashes $(1)
-@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
-@touch $@
-endef
-
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: .venv/.installed ## set everything up in this folder (.tools, .venv)
+install: .venv/.project ## set everything up in this folder (.tools, .venv)
 
-run: .venv/.installed ## open the product: collector and dashboard; a demo without rigledger.toml
+run: .venv/.project ## open the product: collector and dashboard; a demo without rigledger.toml
 	$(BIN)/rigledger up
 
-test: .venv/.installed-test browser ## install what the tests need and run them all (ARGS="-k name")
+test: .venv/.project .venv/.tests browser ## install what the tests need and run them all (ARGS="-k name")
 	$(BIN)/python -m pytest $(ARGS)
 
-lint: .venv/.installed-test ## check style and types
+lint: .venv/.project .venv/.tests ## check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -55,13 +48,20 @@ $(UV):
 	@echo "-> making .venv"
 	@$(UV) venv --quiet --clear --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
 
-.venv/.installed: requirements.lock pyproject.toml | .venv/pyvenv.cfg
+.venv/.product: requirements.lock | .venv/pyvenv.cfg
 	@echo "-> installing what the product needs into .venv"
-	$(call sync,requirements.lock)
+	@$(UV) pip sync --python $(BIN)/python --require-hashes requirements.lock
+	@touch $@
 
-.venv/.installed-test: requirements-test.lock .venv/.installed
+# A link to this folder, made by the build backend from the lock.
+.venv/.project: pyproject.toml .venv/.product
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.tests: requirements-test.lock .venv/.product
 	@echo "-> installing what the tests need into .venv"
-	$(call sync,requirements-test.lock)
+	@$(UV) pip install --python $(BIN)/python --require-hashes --requirement requirements-test.lock
+	@touch $@
 
 browser: ## find a Chromium for the browser tests, or install one where that is allowed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
