@@ -1,8 +1,13 @@
 """`rigledger route`: serve the taps."""
 
 import argparse
+import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collector.settings import Settings
+    from router.feed import Feed
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -32,27 +37,28 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def run_route(args: argparse.Namespace) -> int:
-    """Serve until stopped; 0, or 2 for what the configuration must cure."""
+    """Serve until stopped. Raises SettingsError for what the configuration must cure."""
+    from collector.manifest import LedgerError
     from collector.settings import SettingsError, load
-    from router.service import PortTaken, check, open_feed
-    from router.spool import SpoolBusy
+    from router.service import check, open_feed
 
+    os.umask(0o077)
     _log_to_stderr()
+    settings = load(args.config)
+    check(settings)
     try:
-        settings = load(args.config)
-        check(settings)
         feed = open_feed(settings)
         feed.start()
         try:
-            return _serve(settings, feed, args)
+            _serve(settings, feed, args)
         finally:
             feed.close()
-    except (SettingsError, PortTaken, SpoolBusy, OSError, ValueError) as error:
-        print(f"rigledger route: {error}", file=sys.stderr)
-        return 2
+    except LedgerError as error:
+        raise SettingsError(str(error)) from error
+    return 0
 
 
-def _serve(settings: Any, feed: Any, args: argparse.Namespace) -> int:
+def _serve(settings: "Settings", feed: "Feed", args: argparse.Namespace) -> None:
     import uvloop
 
     from router.service import Service
@@ -61,7 +67,6 @@ def _serve(settings: Any, feed: Any, args: argparse.Namespace) -> int:
     limits = Limits(args.connect_timeout, args.idle_timeout, args.total_timeout)
     service = Service(settings, feed, limits, say=_say, drain_s=args.drain)
     uvloop.run(service.run())
-    return 0
 
 
 def _say(line: str) -> None:
@@ -72,7 +77,9 @@ def _log_to_stderr() -> None:
     import logging
 
     logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+        level=logging.WARNING,
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     logging.getLogger("rigledger").setLevel(logging.INFO)
 

@@ -1,11 +1,11 @@
 """From the data path to the collector: queue, spool, post; the data path waits for none of it."""
 
 import asyncio
+import contextlib
 import logging
 import random
 import sqlite3
 import threading
-import time
 from collections import deque
 
 import aiohttp
@@ -89,17 +89,19 @@ class Feed:
         asyncio.run(self._run())
 
     async def _run(self) -> None:
-        self._wake, self._filled = asyncio.Event(), asyncio.Event()
+        self._wake, self._filled, self._closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._wake.set()
         self._started.set()
         timeout = aiohttp.ClientTimeout(total=POST_TIMEOUT_S)
         async with aiohttp.ClientSession(timeout=timeout, headers=self._headers) as session:
-            sending = asyncio.create_task(self._send_forever(session))
+            sending = asyncio.create_task(self._send_until_closed(session))
             await self._commit_until_stopped()
+            self._closed.set()
+            self._filled.set()
+            await asyncio.wait([sending], timeout=FAREWELL_S)
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
-            await self._farewell(session)
         self._spool.close()
 
     async def _commit_until_stopped(self) -> None:
@@ -139,29 +141,27 @@ class Feed:
             self._overflow += 1
             self._say_once("encode", f"an event could not be encoded: {type(error).__name__}")
 
-    async def _send_forever(self, session: aiohttp.ClientSession) -> None:
+    async def _send_until_closed(self, session: aiohttp.ClientSession) -> None:
+        """Send whatever the spool holds; once closed, until it is empty or a post fails."""
         delay_s = FIRST_DELAY_S
-        self._filled.set()
         while True:
             if not len(self._spool):
+                if self._closed.is_set():
+                    return
                 await self._filled.wait()
                 self._filled.clear()
             elif await self._send(session):
                 delay_s = FIRST_DELAY_S
+            elif self._closed.is_set():
+                return
             else:
                 pause_s = max(delay_s, min(self._retry_after_s, LAST_DELAY_S))
-                await asyncio.sleep(pause_s * random.uniform(0.7, 1.0))  # noqa: S311
+                await self._pause(pause_s * random.uniform(0.7, 1.0))  # noqa: S311
                 delay_s = min(2 * delay_s, LAST_DELAY_S)
 
-    async def _farewell(self, session: aiohttp.ClientSession) -> None:
-        deadline = time.monotonic() + FAREWELL_S
-        try:
-            async with asyncio.timeout(FAREWELL_S):
-                while len(self._spool) and time.monotonic() < deadline:
-                    if not await self._send(session):
-                        return
-        except TimeoutError:
-            return
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closed.wait(), seconds)
 
     async def _send(self, session: aiohttp.ClientSession) -> bool:
         """Post the oldest batch and settle it; False when it is to be tried again later."""

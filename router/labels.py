@@ -5,6 +5,8 @@ import os
 import secrets
 from pathlib import Path
 
+from collector.settings import SettingsError
+
 SECRET_BYTES = 32
 
 
@@ -31,14 +33,16 @@ class Labels:
 def load_secret(folder: Path) -> bytes:
     """The installation's secret (`secret`, mode 0600, in the ledger's folder), made once.
 
-    Raises OSError where the folder cannot be written, ValueError for a damaged secret.
+    Raises OSError where the folder cannot be written, SettingsError for a damaged secret.
     """
     path = folder / "secret"
     if not path.exists():
         _create(path)
     secret = path.read_bytes()
     if len(secret) != SECRET_BYTES:
-        raise ValueError(f"{path} is no secret of {SECRET_BYTES} bytes; restore it from a backup")
+        raise SettingsError(
+            f"{path} is no secret of {SECRET_BYTES} bytes; restore it from a backup"
+        )
     return secret
 
 

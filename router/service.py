@@ -1,14 +1,18 @@
 """All taps of the settings in one process, with their feed and their heartbeat."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
 
 from aiohttp import web
 
+from collector import guard
 from collector.clock import boot_id, from_ns, now_ns
 from collector.events import Heartbeat
+from collector.manifest import make_folder
 from collector.settings import Settings, SettingsError
+from collector.settings_check import split_address
 from router.engines import Assignments
 from router.event_ids import EventIds
 from router.feed import Feed
@@ -22,26 +26,25 @@ HEARTBEAT_S = 10.0
 DRAIN_S = 30.0
 
 
-class PortTaken(RuntimeError):
+class PortTaken(SettingsError):
     """A tap's address cannot be listened on."""
 
 
 def collector_url(settings: Settings) -> str:
     """Where this host reaches the collector: a wildcard address is reached over loopback."""
-    host, _, port = settings.collector.listen.rpartition(":")
-    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104
-    return f"http://{host}:{port}"
+    host, port = guard.address(settings.collector.listen)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def open_feed(settings: Settings, *, spool_bytes: int = SPOOL_BYTES) -> Feed:
-    """The feed of this process, not yet started. Raises SpoolBusy, OSError."""
-    token = settings.collector.token_file
-    secret = None
-    if token is not None:
-        with open(token, encoding="utf-8") as file:  # noqa: PTH123 (a path of the user's own)
-            secret = file.read().strip()
-    spool = Spool(settings.store_path() / f"spool-{SOURCE}.sqlite", spool_bytes)
-    return Feed(spool, collector_url(settings), secret)
+    """The feed of this process, not yet started. Raises SettingsError, SpoolBusy, LedgerError."""
+    token = guard.token(settings.collector.listen, settings.collector.token_file)
+    folder = settings.store_path()
+    make_folder(folder)
+    return Feed(
+        Spool(folder / f"spool-{SOURCE}.sqlite", spool_bytes), collector_url(settings), token
+    )
 
 
 class Service:
@@ -130,15 +133,15 @@ class Service:
 
 
 async def _listen(runner: web.ServerRunner, engine: str, listen: str) -> str:
-    host, _, port = listen.rpartition(":")
+    host, port = split_address(listen)
     try:
-        await web.TCPSite(runner, host.strip("[]"), int(port)).start()
-    except (OSError, OverflowError) as error:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
         raise PortTaken(
-            f"[[taps]] engine = {engine!r}: cannot listen on {listen} "
-            f"({getattr(error, 'strerror', None) or error}); free the port or choose another"
+            f"the tap for {engine!r} cannot listen on {listen} ({os.strerror(error.errno or 0)}):"
+            " stop what listens there, or choose another port under [[taps]]"
         ) from None
-    return f"{host}:{runner.addresses[0][1]}"
+    return f"{listen.rpartition(':')[0]}:{runner.addresses[0][1]}"
 
 
 async def _stop_listening(runners: list[web.ServerRunner]) -> None:

@@ -1,9 +1,12 @@
 """Events that wait for the collector: a small SQLite file that outlives kills and outages."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from collector.settings import SettingsError
 
 SPOOL_BYTES = 256 * 1024 * 1024
 REFUSED_ROWS = 10_000
@@ -16,7 +19,11 @@ CREATE TABLE IF NOT EXISTS refused (
 """
 
 
-class SpoolBusy(RuntimeError):
+class SpoolUnusable(SettingsError):
+    """The spool's file cannot be opened; the message says what to do."""
+
+
+class SpoolBusy(SpoolUnusable):
     """Another process holds the spool."""
 
 
@@ -30,12 +37,11 @@ class Spool:
     def __init__(self, path: Path, limit_bytes: int = SPOOL_BYTES) -> None:
         """Open or create the file. A damaged file is moved aside (`damaged`), never deleted.
 
-        Raises SpoolBusy when another process holds it, OSError when it cannot be written.
+        Raises SpoolBusy when another process holds it, SpoolUnusable when it cannot be written.
         """
         self.dropped = 0
         self.damaged: Path | None = None
         self._limit_bytes = limit_bytes
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._db = _open(path)
         except sqlite3.DatabaseError as error:
@@ -101,6 +107,7 @@ class Spool:
 
 
 def _open(path: Path) -> sqlite3.Connection:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     db = sqlite3.connect(path, timeout=1.0, check_same_thread=False)
     try:
         # The exclusive lock is what keeps a second process from sending the same events.
@@ -108,7 +115,6 @@ def _open(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.executescript(_TABLES)
-        path.chmod(0o600)
     except BaseException:
         db.close()
         raise
@@ -120,7 +126,9 @@ def _refusal(path: Path, error: sqlite3.OperationalError) -> Exception:
         return SpoolBusy(
             f"{path}: another process holds this spool; stop the other `rigledger route` first"
         )
-    return OSError(f"{path}: the spool cannot be opened ({error}); check the folder's permissions")
+    return SpoolUnusable(
+        f"{path}: the spool cannot be opened ({error}); check the folder's permissions"
+    )
 
 
 def _move_aside(path: Path) -> Path:
