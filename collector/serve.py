@@ -82,9 +82,11 @@ async def start(door: Door, listen: str) -> tuple[web.AppRunner, int]:
     app.router.add_post("/v1/events", post_events)
     app.router.add_get("/healthz", get_healthz)
     app.router.add_get("/metrics", get_metrics)
-    runner = web.AppRunner(app, access_log=None, auto_decompress=False, keepalive_timeout=75)
+    runner = web.AppRunner(
+        app, access_log=None, auto_decompress=False, keepalive_timeout=75, shutdown_timeout=5.0
+    )
     await runner.setup()
-    await web.SockSite(runner, server, shutdown_timeout=5.0).start()
+    await web.SockSite(runner, server).start()
     return runner, port
 
 
