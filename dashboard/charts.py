@@ -10,7 +10,7 @@ import altair as alt
 
 from dashboard import words
 from dashboard.axes import axis_look, dress, inline, names_axis, numbers_axis
-from dashboard.palette import FONT, STEP_WORDS, Palette, hatched
+from dashboard.palette import FONT, STEP_WORDS, Palette, fixed, hatched
 
 ROW_PX = 26
 
@@ -34,21 +34,32 @@ def waterfall(steps: list[dict[str, Any]], currency: str, colours: Palette) -> a
         alt.Tooltip("text:N", title=title),
         alt.Tooltip("of_total:N", title="of the full price"),
     ]
+    shades = {row["step"]: _step_colour(row["step"], colours) for row in rows}
+    shades.pop("unknown", None)
+    # Pale bars need an outline to be seen on the page.
+    edge = alt.condition(
+        alt.datum.step == "off", alt.value(colours.hatch), alt.value("transparent")
+    )
     bars = (
         alt.Chart(data)
-        .mark_bar(height=18, cornerRadius=1)
+        .transform_filter(alt.datum.step != "unknown")
+        .mark_bar(height=18, strokeWidth=1)
+        .encode(
+            y=y,
+            x=x,
+            x2="end:Q",
+            tooltip=tooltip,
+            color=alt.Color("step:N", scale=fixed(shades), legend=None),
+            stroke=edge,
+        )
+    )
+    unknown = (
+        alt.Chart(data)
+        .transform_filter(alt.datum.step == "unknown")
+        .mark_bar(height=18, color=hatched(colours, 24), stroke=colours.hatch, strokeWidth=1)
         .encode(y=y, x=x, x2="end:Q", tooltip=tooltip)
     )
-    names = [row["step"] for row in rows]
-    fills: list[Any] = [
-        hatched(colours, 24) if name == "unknown" else _step_colour(name, colours) for name in names
-    ]
-    layers: list[alt.Chart] = [
-        bars.transform_filter(alt.datum.step == name).mark_bar(
-            height=18, cornerRadius=1, color=fill, stroke=_edge(name, colours), strokeWidth=1
-        )
-        for name, fill in zip(names, fills, strict=True)
-    ]
+    layers = [bars, unknown]
     for is_total in (False, True):
         layers.append(
             alt.Chart(data)
@@ -63,7 +74,7 @@ def waterfall(steps: list[dict[str, Any]], currency: str, colours: Palette) -> a
             .encode(y=y, x=alt.X("right:Q", scale=scale), text="text:N")
             .transform_filter((alt.datum.step == "total") == is_total)
         )
-    return dress([*layers], colours, ROW_PX * len(rows) + 46)
+    return dress(layers, colours, ROW_PX * len(rows) + 46)
 
 
 def waterfall_rows(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -212,8 +223,3 @@ def _month_label(month: str) -> str:
 
 def _step_colour(step: str, colours: Palette) -> str:
     return colours.quiet if step == "total" else colours.step(step)
-
-
-def _edge(step: str, colours: Palette) -> str:
-    """Pale and hatched bars need an outline to be seen on the page."""
-    return colours.hatch if step in ("unknown", "off") else "transparent"

@@ -118,6 +118,16 @@ def palette(dark: bool) -> Palette:
     return DARK if dark else LIGHT
 
 
+def solid_states(colours: Palette) -> dict[str, str]:
+    """The states with a plain colour: all but `unknown`."""
+    return {state: colours.states[state] for state in STATES if state != "unknown"}
+
+
+def fixed(shades: dict[str, str]) -> alt.Scale:
+    """A scale that gives each name its own colour, whatever else is drawn."""
+    return alt.Scale(domain=list(shades), range=list(shades.values()))
+
+
 def hatched(colours: Palette, stripes: int) -> Any:
     """A fill of diagonal strokes, as a gradient with hard stops.
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from dashboard import words
 from dashboard.axes import axis_look, dress, inline, lookup
-from dashboard.palette import STATE_WORDS, STATES, Palette, hatched
+from dashboard.palette import STATE_WORDS, STATES, Palette, fixed, hatched, solid_states
 
 HOUR_NS = 3600 * words.NANO
 STRIP = 0.78
@@ -31,7 +31,7 @@ def day_strips(
     cards = list(names.values())
     rows = strip_rows(strips, names, day_from_ns, zone)
     length = (day_to_ns - day_from_ns) / HOUR_NS
-    ticks = _wall_ticks(day_from_ns, day_to_ns, zone)
+    ticks = wall_ticks(day_from_ns, day_to_ns, zone)
     x_axis = alt.Axis(
         values=list(ticks),
         labelExpr=lookup(ticks),
@@ -74,18 +74,27 @@ def day_strips(
         .mark_rect(color=colours.page, stroke=colours.line, strokeWidth=1)
         .encode(x=x, x2="end:Q", y=y, y2="high:Q")
     )
-    layers = [ground]
-    for state in STATES:
-        fill: Any = hatched(colours, 4) if state == "unknown" else colours.states[state]
+    shade = alt.Color("key:N", scale=fixed(solid_states(colours)), legend=None)
+    cells = (
+        alt.Chart(inline([row for row in rows if row["key"] != "unknown"]))
         # Neighbours of one colour must not show the seam between two cells.
-        seam = "transparent" if state == "unknown" else fill
-        mine = [row for row in rows if row["key"] == state]
-        layers.append(
-            alt.Chart(inline(mine))
-            .mark_rect(color=fill, stroke=seam, strokeWidth=0.7)
-            .encode(x=x, x2="end:Q", y=y, y2="high:Q", tooltip=tooltip)
+        .mark_rect(strokeWidth=0.7)
+        .encode(
+            x=x,
+            x2="end:Q",
+            y=y,
+            y2="high:Q",
+            tooltip=tooltip,
+            color=shade,
+            stroke=alt.Stroke("key:N", scale=fixed(solid_states(colours)), legend=None),
         )
-    return dress([*layers], colours, 38 * len(cards) + 46)
+    )
+    unknown = (
+        alt.Chart(inline([row for row in rows if row["key"] == "unknown"]))
+        .mark_rect(color=hatched(colours, 4))
+        .encode(x=x, x2="end:Q", y=y, y2="high:Q", tooltip=tooltip)
+    )
+    return dress([ground, cells, unknown], colours, 38 * len(cards) + 46)
 
 
 def strip_rows(
@@ -124,7 +133,7 @@ def strip_rows(
     return rows
 
 
-def _wall_ticks(from_ns: int, to_ns: int, zone: dt.tzinfo) -> dict[float, str]:
+def wall_ticks(from_ns: int, to_ns: int, zone: dt.tzinfo) -> dict[float, str]:
     """Elapsed hours at every third hour of the wall clock, with what the clock shows there."""
     ticks: dict[float, str] = {}
     for at in range(from_ns, to_ns + 1, HOUR_NS // 4):
