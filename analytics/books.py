@@ -7,6 +7,7 @@ import polars as pl
 from analytics import cost, energy
 from analytics.card_time import card_time
 from analytics.evidence import Evidence, gather
+from analytics.periods import day_at
 from analytics.read import Ledger
 from analytics.rig import Card, cards
 from analytics.states import BUCKET_NS, buckets_between, partition
@@ -14,8 +15,9 @@ from analytics.timeline import timeline
 from collector.clock import SECOND_NS
 from collector.settings import Settings
 
-LOOKBACK_NS = 2 * 86_400 * SECOND_NS
-PEAK_DAYS_NS = 90 * 86_400 * SECOND_NS
+DAY_NS = 86_400 * SECOND_NS
+LOOKBACK_NS = 2 * DAY_NS
+PEAK_DAYS_NS = 90 * DAY_NS
 
 
 @dataclass(frozen=True)
@@ -45,31 +47,45 @@ class Books:
 def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now_ns: int) -> Books:
     """Read the ledger and account for [from_ns, min(to_ns, now_ns)).
 
-    Evidence is read beyond both ends, so that a span's leaves are the same whatever period they
-    are read in. Both ends must be multiples of 15 minutes, unless `now_ns` cuts the last.
+    Whole local days are accounted for and the span is cut out of them, so that its leaves are the
+    same whatever period they are read in. Both ends must be multiples of 15 minutes, unless
+    `now_ns` cuts the last.
     """
     to_ns = max(from_ns, min(to_ns, now_ns))
-    pad = max(BUCKET_NS, settings.usage.active_gap_ns)
-    low, high = from_ns - pad, min(to_ns + pad, now_ns)
-    samples = ledger.frame("samples", low - BUCKET_NS, high + BUCKET_NS)
+    first, last = day_at(from_ns, settings.zone).from_ns, day_at(to_ns - 1, settings.zone).to_ns
+    days = (first, min(last, now_ns))
+    pad = settings.usage.active_gap_ns
+    low, high = first - pad, min(last + pad, now_ns)
+    # Whole UTC days, as the sampling period is told per day; two more to see across a gap.
+    sampled = (_floor_day(first - LOOKBACK_NS), _floor_day(days[1] + LOOKBACK_NS) + DAY_NS)
+    samples = ledger.frame("samples", *sampled)
     attempts = ledger.frame("attempts", to_ns - PEAK_DAYS_NS - LOOKBACK_NS, high)
     engines = ledger.frame("engines", 0, high)
     rows = timeline(attempts, settings, _slots(settings, engines))
     seen = set(samples["card"].unique()) | set(rows["card"].unique())
     rig = cards(settings, seen)
     intervals = energy.readings(samples)
-    near = rows.filter(pl.col("end_ns") > low)
     evidence = gather(
         rig,
-        rows=near,
-        heartbeats=ledger.frame("heartbeats", low - BUCKET_NS, high),
+        rows=rows.filter(pl.col("end_ns") > low),
+        heartbeats=ledger.frame("heartbeats", first - BUCKET_NS, high),
         engines=engines,
-        hosts=ledger.frame("hosts", low, to_ns + LOOKBACK_NS),
+        hosts=ledger.frame("hosts", first, days[1] + LOOKBACK_NS),
         readings=intervals,
         active_gap_ns=settings.usage.active_gap_ns,
     )
-    span = (low, from_ns, to_ns, high)
-    return _account(settings, rig, evidence, rows=rows, intervals=intervals, span=span)
+    states = partition(rig, evidence, *days)
+    card_energy = energy.by_state(intervals, states, settings.zone)
+    return _account(
+        settings,
+        rig,
+        evidence,
+        rows=rows,
+        states=states.filter(pl.col("start_ns") >= from_ns, pl.col("end_ns") <= to_ns),
+        card_energy=_within(card_energy, from_ns, to_ns),
+        span=(from_ns, to_ns),
+        resets=int(_within(intervals, from_ns, to_ns, "at_ns")["reset"].sum()),
+    )
 
 
 def _account(
@@ -78,53 +94,56 @@ def _account(
     evidence: Evidence,
     *,
     rows: pl.DataFrame,
-    intervals: pl.DataFrame,
-    span: tuple[int, int, int, int],
+    states: pl.DataFrame,
+    card_energy: pl.DataFrame,
+    span: tuple[int, int],
+    resets: int,
 ) -> Books:
-    low, from_ns, to_ns, high = span
-    padded = partition(rig, evidence, low, high)
-    padded_energy = energy.by_state(intervals, padded, settings.zone)
-    states = padded.filter(pl.col("start_ns") >= from_ns, pl.col("end_ns") <= to_ns)
-    card_energy = _within(padded_energy, from_ns, to_ns)
-    shares = _within(card_time(_clipped(rows, from_ns, to_ns)), from_ns, to_ns)
+    shares = card_time(_clipped(rows, rig, *span))
     leaves = cost.time_leaves(states, shares)
-    bounds = [int(bound) for bound in buckets_between(from_ns, to_ns)]
-    capital, unassigned = cost.capital_leaves(settings, leaves, bounds)
+    capital, unassigned = cost.capital_leaves(
+        settings, leaves, [int(bound) for bound in buckets_between(*span)]
+    )
     host_energy = cost.host_energy(states, settings)
-    money = [
-        capital,
-        cost.electricity_leaves(
-            "cards' electricity", cost.energy_on_leaves(card_energy, leaves), settings
-        ),
-        cost.electricity_leaves(
-            "host's electricity", cost.energy_on_leaves(host_energy, leaves), settings
-        ),
+    electricity = [
+        cost.electricity_leaves(line, cost.energy_on_leaves(drawn, leaves), settings)
+        for line, drawn in (
+            ("cards' electricity", card_energy),
+            ("host's electricity", host_energy),
+        )
     ]
     return Books(
-        from_ns=from_ns,
-        to_ns=to_ns,
+        from_ns=span[0],
+        to_ns=span[1],
         cards=rig,
         evidence=evidence,
         rows=rows,
         states=states,
         leaves=leaves,
-        money=pl.concat(money),
+        money=pl.concat([capital, *electricity]),
         unassigned=unassigned,
         card_energy=card_energy,
         host_energy=host_energy,
-        resets=int(intervals["reset"].sum()),
+        resets=resets,
     )
 
 
-def _clipped(rows: pl.DataFrame, from_ns: int, to_ns: int) -> pl.DataFrame:
-    """The rows' time within a span; those without any are left out."""
-    near = rows.filter(pl.col("end_ns") > from_ns, pl.col("compute_ns") < to_ns)
+def _clipped(rows: pl.DataFrame, rig: list[Card], from_ns: int, to_ns: int) -> pl.DataFrame:
+    """The rows' time within a span and their card's service; those without any are left out."""
+    begins = {card.uuid: max(from_ns, card.in_service_ns) for card in rig}
+    near = rows.with_columns(
+        begin=pl.col("card").replace_strict(begins, return_dtype=pl.Int64)
+    ).filter(pl.col("end_ns") > pl.col("begin"), pl.col("compute_ns") < to_ns)
     bounds = ("compute_ns", "split_ns", "end_ns")
-    return near.with_columns(pl.col(bound).clip(from_ns, to_ns) for bound in bounds)
+    return near.with_columns(pl.col(bound).clip(pl.col("begin"), to_ns) for bound in bounds)
 
 
-def _within(frame: pl.DataFrame, from_ns: int, to_ns: int) -> pl.DataFrame:
-    return frame.filter(pl.col("bucket_ns") >= from_ns, pl.col("bucket_ns") < to_ns)
+def _within(frame: pl.DataFrame, from_ns: int, to_ns: int, by: str = "bucket_ns") -> pl.DataFrame:
+    return frame.filter(pl.col(by) >= from_ns, pl.col(by) < to_ns)
+
+
+def _floor_day(at_ns: int) -> int:
+    return at_ns // DAY_NS * DAY_NS
 
 
 def _slots(settings: Settings, engines: pl.DataFrame) -> dict[str, int | None]:

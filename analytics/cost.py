@@ -71,7 +71,8 @@ def host_energy(segments: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 def energy_on_leaves(energy: pl.DataFrame, leaves: pl.DataFrame) -> pl.DataFrame:
     """Energy of a card, bucket and state on its leaves by time: `LEAF` columns and energy_uj."""
-    found = energy.join(leaves, on=["card", "bucket_ns", "state"])
+    drawn = energy.select("card", "bucket_ns", "state", "energy_uj")
+    found = drawn.join(leaves, on=["card", "bucket_ns", "state"])
     share = largest_remainder(
         found,
         amount="energy_uj",

@@ -2,10 +2,12 @@
 
 Between two readings the energy counter tells the energy where there is one, else the trapezoid
 of power does. A gap of more than three sampling periods is unknown to the trapezoid; a counter
-bridges it, spread evenly. Within an interval the time without requests receives the card's idle
-draw, the rest belongs to the requests.
+bridges it for up to two days, spread evenly. Within an interval the time without requests
+receives the card's idle draw, the rest belongs to the requests. Intervals are cut at local
+midnight, so that no day's energy waits for another day.
 """
 
+import datetime as dt
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,6 +18,7 @@ from analytics.evidence import GAP_PERIODS
 from analytics.intervals import Ints
 from analytics.states import BUCKET_NS
 
+BRIDGED_NS = 2 * 96 * BUCKET_NS
 IDLE_STATES = ("stranded", "headroom", "idle")
 
 
@@ -38,7 +41,7 @@ def readings(samples: pl.DataFrame) -> pl.DataFrame:
         reset=(counted < 0).fill_null(False) | ~same,
     )
     energy = (
-        pl.when(counted.is_not_null() & ~pl.col("reset"))
+        pl.when(counted.is_not_null() & ~pl.col("reset") & (pl.col("dt") <= BRIDGED_NS))
         .then(counted)
         .when(~pl.col("gap"))
         .then(powered.cast(pl.Int64))
@@ -57,19 +60,20 @@ def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) ->
     mixed_ns (busy or not, in an interval with both whose idle draw is unknown).
     """
     known = intervals.filter(pl.col("energy_uj").is_not_null())
-    pieces = _pieces(_cut_gaps(known).with_row_index("interval"), segments)
-    pieces = pieces.with_columns(day=_day(zone))
+    pieces = _pieces(_cut(known, zone).with_row_index("interval"), segments)
+    pieces = pieces.with_columns(day=_local("from_ns", zone).dt.date())
     pieces = pieces.join(_idle_draw(pieces), on=["card", "day"], how="left")
+    pieces = _parted(pieces)
     pieces = pieces.with_columns(
         share=largest_remainder(
-            _weighted(pieces),
-            amount="energy_uj",
-            weight="weight",
-            by=["interval"],
+            pieces,
+            amount="amount",
+            weight="ns",
+            by=["interval", "idle_part"],
             order=["bucket_ns", "state"],
         )
     )
-    idle_uj = pl.col("idle_mw") * pl.col("ns") // 1_000_000
+    idle_uj = (pl.col("idle_mw").cast(pl.Int128) * pl.col("ns") // 1_000_000).cast(pl.Int64)
     unsure = pl.col("idle_mw").is_null() & pl.col("mixed")
     return (
         pieces.filter(pl.col("state") != "outside")
@@ -86,24 +90,26 @@ def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) ->
     )  # fmt: skip
 
 
-def _cut_gaps(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Bridged gaps, cut at the bucket bounds by time, so that no bucket waits for another."""
+def _cut(intervals: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
+    """Cut bridged gaps at every bucket bound and all others at local midnight, by time."""
     start, end = pl.col("from_ns"), pl.col("at_ns")
-    first, last = start // BUCKET_NS, (end - 1) // BUCKET_NS
-    bucket = pl.when("gap").then(pl.int_ranges(first, last + 1)).otherwise(pl.concat_list(first))
-    cut = intervals.with_columns(_bucket=bucket).explode("_bucket")
-    low = pl.when("gap").then(pl.max_horizontal(start, pl.col("_bucket") * BUCKET_NS))
-    high = pl.when("gap").then(pl.min_horizontal(end, (pl.col("_bucket") + 1) * BUCKET_NS))
-    cut = cut.with_columns(low=low.otherwise(start), high=high.otherwise(end))
+    bounds = pl.int_ranges(start // BUCKET_NS + 1, (end - 1) // BUCKET_NS + 1)
+    crossed = intervals.with_row_index("_row").with_columns(bound=bounds).explode("bound")
+    crossed = crossed.drop_nulls("bound").with_columns(bound=pl.col("bound") * BUCKET_NS)
+    midnight = _local("bound", zone).dt.time() == dt.time()
+    inner = crossed.filter(pl.col("gap") | midnight).select("_row", "bound")
+    outer = intervals.with_row_index("_row").select("_row", bound=start)
+    cut = pl.concat([outer, inner]).sort("_row", "bound")
+    cut = cut.join(intervals.with_row_index("_row"), on="_row", maintain_order="left")
+    until = pl.col("bound").shift(-1).over("_row").fill_null(end)
     whole = (end - start).cast(pl.Int128)
 
-    def upto(edge: str) -> pl.Expr:
-        return (pl.col("energy_uj").cast(pl.Int128) * (pl.col(edge) - start) // whole).cast(
-            pl.Int64
-        )
+    def upto(edge: pl.Expr) -> pl.Expr:
+        return (pl.col("energy_uj").cast(pl.Int128) * (edge - start) // whole).cast(pl.Int64)
 
-    return cut.with_columns(energy_uj=upto("high") - upto("low")).select(
-        "card", pl.col("low").alias("from_ns"), pl.col("high").alias("at_ns"),
+    cut = cut.with_columns(until=until)
+    return cut.with_columns(energy_uj=upto(pl.col("until")) - upto(pl.col("bound"))).select(
+        "card", pl.col("bound").alias("from_ns"), pl.col("until").alias("at_ns"),
         "energy_uj", "gap", "power_mw",
     )  # fmt: skip
 
@@ -171,20 +177,24 @@ def _idle_draw(pieces: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _day(zone: ZoneInfo) -> pl.Expr:
-    instant = pl.from_epoch(pl.col("at_ns"), time_unit="ns").dt.replace_time_zone("UTC")
-    return instant.dt.convert_time_zone(zone.key).dt.date()
+def _local(column: str, zone: ZoneInfo) -> pl.Expr:
+    instant = pl.from_epoch(pl.col(column), time_unit="ns").dt.replace_time_zone("UTC")
+    return instant.dt.convert_time_zone(zone.key)
 
 
-def _weighted(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Weights (Int128) of an interval's pieces, in pW·ns scaled by its busy time.
+def _parted(pieces: pl.DataFrame) -> pl.DataFrame:
+    """Each interval's energy in two parts: `idle_part` says which, `amount` how much (µJ).
 
-    Without busy time, without a known idle draw, or where less was drawn than idle alone would
-    have taken, the energy goes by time.
+    The time without requests takes the idle draw, the requests the rest. Without busy time,
+    without a known idle draw, or where less was drawn than idle alone would have taken, the
+    energy is one part and goes by time.
     """
-    ns, busy_ns, idle = (pl.col(c).cast(pl.Int128) for c in ("ns", "busy_ns", "idle_mw"))
-    quiet_ns = (pl.col("at_ns") - pl.col("from_ns")).cast(pl.Int128) - busy_ns
-    rest = pl.col("energy_uj").cast(pl.Int128) * 1_000_000 - idle * quiet_ns
-    by_rule = pl.when(pl.col("state") == "busy").then(rest * ns).otherwise(idle * ns * busy_ns)
-    applies = (pl.col("mixed") & pl.col("idle_mw").is_not_null() & (rest > 0)).fill_null(False)
-    return pieces.with_columns(weight=pl.when(applies).then(by_rule).otherwise(ns))
+    quiet_ns = pl.col("at_ns") - pl.col("from_ns") - pl.col("busy_ns")
+    idle_uj = (pl.col("idle_mw").cast(pl.Int128) * quiet_ns // 1_000_000).cast(pl.Int64)
+    rest = pl.col("energy_uj") - idle_uj
+    applies = (pl.col("mixed") & (rest > 0)).fill_null(False)
+    idle_part = applies & (pl.col("state") != "busy")
+    amount = (
+        pl.when(idle_part).then(idle_uj).when(applies).then(rest).otherwise(pl.col("energy_uj"))
+    )
+    return pieces.with_columns(idle_part=idle_part, amount=amount)

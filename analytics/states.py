@@ -37,7 +37,8 @@ def _segments(card: Card, evidence: Evidence, from_ns: int, to_ns: int) -> pl.Da
         return _empty()
     sets = _layers(card, evidence)
     known = evidence.host_known
-    edges = np.union1d(edges_of([*sets, known]), buckets_between(start, to_ns))
+    edges = edges_of([*sets, known, evidence.host_off])
+    edges = np.union1d(edges, buckets_between(start, to_ns))
     edges = edges[(edges >= start) & (edges <= to_ns)]
     at = edges[:-1]
     return pl.DataFrame(

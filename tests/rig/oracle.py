@@ -1,0 +1,462 @@
+"""A second set of books, as plain as can be: Python integers, one instant at a time.
+
+It reads the events themselves and shares no code with `analytics`; where the two differ, one of
+them is wrong. Quadratic on purpose: for small ledgers only.
+"""
+
+import datetime as dt
+import itertools
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from statistics import median_low
+from typing import Any
+
+from collector.events import Attempt, Engine, Event, Heartbeat, Host, Sample
+from collector.settings import Settings
+
+SECOND = 1_000_000_000
+BUCKET = 900 * SECOND
+QUIET = ("stranded", "headroom", "idle")
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+Leaf = tuple[str, int, str, str, str]  # card, bucket, state, request, kind
+
+
+def ns_of(instant: dt.datetime) -> int:
+    return (instant - EPOCH) // dt.timedelta(microseconds=1) * 1000
+
+
+def share_out(amount: int, weights: dict[Any, int]) -> dict[Any, int]:
+    """Largest remainder: floors first, then one unit each by remainder, ties by key."""
+    whole = sum(weights.values())
+    shares = {key: amount * weight // whole for key, weight in weights.items()}
+    ranked = sorted(weights, key=lambda key: (-(amount * weights[key] % whole), key))
+    for key in ranked[: amount - sum(shares.values())]:
+        shares[key] += 1
+    return shares
+
+
+def covered(spans: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
+    """Whether an instant lies in any of the half-open spans."""
+    marks = sorted([(b, 1) for a, b in spans if b > a] + [(a, -1) for a, b in spans if b > a])
+    depth, bounds = 0, [-1]
+    depths = [0]
+    for at, step in marks:
+        depth -= step
+        bounds.append(at)
+        depths.append(depth)
+    return lambda at: depths[bisect_right(bounds, at) - 1] > 0
+
+
+class Request:
+    """An attempt with the instants at which it came, computed, spoke and left."""
+
+    def __init__(self, event: Attempt, slots: int | None, earlier: list["Request"]) -> None:
+        self.event = event
+        self.name = f"{event.source}\0{event.event_id}"
+        received = ns_of(event.received_at)
+        self.start = received + (event.dispatch_ns or 0)
+        self.end = received + event.duration_ns
+        self.compute = min(self._queued(slots, earlier), self.end)
+        if event.wait_ns is not None:
+            self.compute = min(self.start + event.wait_ns, self.end)
+        self.split, self.kinds = self._split(received)
+
+    def _queued(self, slots: int | None, earlier: list["Request"]) -> int:
+        there = sorted((r.end for r in earlier), reverse=True)
+        if slots is None or len(there) < slots:
+            return self.start
+        return max(self.start, there[slots - 1])
+
+    def _split(self, received: int) -> tuple[int, tuple[str, str]]:
+        event = self.event
+        if event.operation in ("embedding", "rerank"):
+            return self.end, ("new", "output")
+        if event.ttft_ns is None:
+            return self.end, ("unsplit", "output")
+        at = min(max(received + event.ttft_ns, self.compute), self.end)
+        cached, total = event.cache_read_tokens, event.input_tokens
+        nothing_new = cached is not None and total is not None and cached >= total
+        return at, ("unsplit" if nothing_new else "new", "output")
+
+
+class Books:
+    """Leaves of time and money over [start, end) of a rig whose engines each have their slots."""
+
+    def __init__(
+        self, events: Iterable[Event], settings: Settings, start: int, end: int, now: int
+    ) -> None:
+        self.settings, self.start, self.end = settings, start, min(end, now)
+        self.days = (self._midnight(start), min(self._midnight(end - 1, 1), now))
+        self.events = list(events)
+        self.engines = {engine.name: engine for engine in settings.engines}
+        self.requests = self._requests()
+        self.cards = sorted(
+            {gpu for e in settings.engines for gpu in e.gpus}
+            | {gpu for a in settings.hardware for gpu in a.cards}
+            | {card for r in self.requests for card in self.cards_of(r)}
+            | {e.device for e in self.of(Sample)}
+        )
+        self.segments = {card: self._segments(card) for card in self.cards}
+        self.time = self._time_leaves()
+        self.energy = self._card_energy()
+        self.money: dict[str, dict[Leaf, int]] = {}
+        self.unassigned = 0
+        self._capital()
+        self._electricity()
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def cards_of(self, request: Request) -> list[str]:
+        return list(request.event.gpus) or list(self.engines[request.event.engine].gpus)
+
+    def _requests(self) -> list[Request]:
+        queues: dict[str, list[Request]] = defaultdict(list)
+        in_order = sorted(
+            self.of(Attempt),
+            key=lambda e: (
+                ns_of(e.received_at) + (e.dispatch_ns or 0),
+                e.source,
+                e.event_id,
+            ),
+        )
+        for event in in_order:
+            declared = self.engines.get(event.engine)
+            queue = queues[event.engine]
+            queue.append(Request(event, declared.slots if declared else None, list(queue)))
+        return [request for queue in queues.values() for request in queue]
+
+    # -- states
+
+    def _spans(self, card: str) -> list[tuple[str, Callable[[int], bool]]]:
+        """For each state, whether it holds at an instant; asked in order."""
+        names = [e.name for e in self.settings.engines if card in e.gpus]
+        pools = {e.pool_name for e in self.settings.engines if card in e.gpus}
+        own = [r for r in self.requests if card in self.cards_of(r)]
+        waiting = [r for r in self.requests if self.pool(r) in pools]
+        seen = [ns_of(h.at) for h in self.of(Heartbeat) if set(h.covers) & set(names)]
+        used = [(a, b) for a, b, gap, s in self.readings(card) if not gap and self._foreign(s)]
+        witnessed = covered([(t, t + 30 * SECOND) for t in seen])
+
+        def off(at: int) -> bool:
+            down = bool(names) and all(self.down(name, at) for name in names)
+            return self.host_off(at) or (down and witnessed(at))
+
+        return [
+            ("busy", covered([(r.start, r.end) for r in own])),
+            ("off", off),
+            ("unknown", lambda at: not witnessed(at)),
+            ("other", covered(used)),
+            ("stranded", covered([(r.start, r.compute) for r in waiting])),
+            ("headroom", covered(self.active_windows())),
+            ("idle", lambda at: True),
+        ]
+
+    @staticmethod
+    def _foreign(sample: Sample) -> bool:
+        return (sample.foreign_processes or 0) >= 1 and (sample.util_pct or 0) >= 10
+
+    def pool(self, request: Request) -> str:
+        declared = self.engines.get(request.event.engine)
+        return declared.pool_name if declared else request.event.engine
+
+    def down(self, name: str, at: int) -> bool:
+        said = [(ns_of(e.at), e.event_id, e.state) for e in self.of(Engine) if e.engine == name]
+        before = [entry for entry in said if entry[0] <= at]
+        return bool(before) and max(before)[2] == "down"
+
+    def host_off(self, at: int) -> bool:
+        return any(
+            ns_of(e.at) - (e.duration_ns or 0) <= at < ns_of(e.at)
+            for e in self.of(Host)
+            if e.what in ("boot", "resume")
+        )
+
+    def active_windows(self) -> list[tuple[int, int]]:
+        gap = self.settings.usage.active_gap_ns
+        windows: list[tuple[int, int]] = []
+        for start, end in sorted((r.start, r.end) for r in self.requests if r.end > r.start):
+            if windows and start - windows[-1][1] < (gap or 1):
+                windows[-1] = (windows[-1][0], max(windows[-1][1], end))
+            else:
+                windows.append((start, end))
+        return windows
+
+    def edges(self) -> set[int]:
+        """Every instant at which anything may change, and the bucket bounds."""
+        found = set(range(self.days[0], self.days[1] + BUCKET, BUCKET))
+        for r in self.requests:
+            found |= {r.start, r.compute, r.split, r.end}
+        for h in self.of(Heartbeat):
+            found |= {ns_of(h.at), ns_of(h.at) + 30 * SECOND}
+        for h in self.of(Host):
+            found |= {ns_of(h.at), ns_of(h.at) - (h.duration_ns or 0)}
+        for e in [*self.of(Engine), *self.of(Sample)]:
+            found.add(ns_of(e.at))
+        return found | {self.start, self.end}
+
+    def _segments(self, card: str) -> list[tuple[int, int, str]]:
+        since, until = max(self.days[0], self._in_service(card)), self.days[1]
+        edges = sorted(e for e in self.edges() | {since, until} if since <= e <= until)
+        tests = self._spans(card)
+        return [
+            (a, b, next(state for state, holds in tests if holds(a)))
+            for a, b in itertools.pairwise(edges)
+        ]
+
+    def _in_service(self, card: str) -> int:
+        own = [a.in_service for a in self.settings.hardware if card in a.cards]
+        shared = [a.in_service for a in self.settings.hardware if not a.cards]
+        engines = [e.from_ for e in self.settings.engines if card in e.gpus]
+        days = own or shared or engines
+        return self.settings.midnight_ns(min(days)) if days else 0
+
+    def within(self, at: int) -> bool:
+        return self.start <= at < self.end
+
+    # -- time
+
+    def _time_leaves(self) -> dict[Leaf, int]:
+        leaves: dict[Leaf, int] = defaultdict(int)
+        for card in self.cards:
+            for a, b, state in self.segments[card]:
+                if self.within(a) and state != "busy":
+                    leaves[(card, a // BUCKET * BUCKET, state, "", "")] += b - a
+            for bucket, busy in self._busy(card).items():
+                taken = self._card_time(card, bucket)
+                for (name, kind), ns in taken.items():
+                    if ns:
+                        leaves[(card, bucket, "busy", name, kind)] += ns
+                if busy - sum(taken.values()):
+                    rest = busy - sum(taken.values())
+                    leaves[(card, bucket, "busy", "", "unattributed")] = rest
+        return leaves
+
+    def _busy(self, card: str) -> dict[int, int]:
+        found: dict[int, int] = defaultdict(int)
+        for a, b, state in self.segments[card]:
+            if self.within(a) and state == "busy":
+                found[a // BUCKET * BUCKET] += b - a
+        return found
+
+    def _card_time(self, card: str, bucket: int) -> dict[tuple[str, str], int]:
+        """1/k of each moment, in 2⁻²⁰ ns floored per moment; whole ns by largest remainder."""
+        own = [r for r in self.requests if card in self.cards_of(r) and r.compute < r.end]
+        low = max(bucket, self.start, self._in_service(card))
+        high = min(bucket + BUCKET, self.end)
+        edges = {low, high} | {t for r in own for t in (r.compute, r.split, r.end)}
+        ordered = sorted(t for t in edges if low <= t <= high)
+        scaled: dict[tuple[str, str], int] = defaultdict(int)
+        computing = 0
+        for a, b in itertools.pairwise(ordered):
+            there = [r for r in own if r.compute <= a < r.end]
+            computing += (b - a) if there else 0
+            for r in there:
+                scaled[r.name, r.kinds[a >= r.split]] += ((b - a) << 20) // len(there)
+        floors = {key: units >> 20 for key, units in scaled.items()}
+        ranked = sorted(scaled, key=lambda key: (-(scaled[key] % 2**20), key))
+        for key in ranked[: computing - sum(floors.values())]:
+            floors[key] += 1
+        return floors
+
+    # -- energy
+
+    def readings(self, card: str) -> list[tuple[int, int, bool, Sample]]:
+        """(from, to, gap, later sample) between each two samples of a card."""
+        own = sorted((ns_of(s.at), s) for s in self.of(Sample) if s.device == card)
+        pairs = [(a, b, s) for (a, _), (b, s) in itertools.pairwise(own) if b > a]
+        by_day: dict[int, list[int]] = defaultdict(list)
+        for a, b, _ in pairs:
+            by_day[b // (96 * BUCKET)].append(b - a)
+        return [
+            (a, b, b - a > 3 * median_low(by_day[b // (96 * BUCKET)]) or b - a > BUCKET, s)
+            for a, b, s in pairs
+        ]
+
+    def _measured(self, card: str) -> list[tuple[int, int, bool, int, Sample]]:
+        before = {ns_of(s.at): s for s in self.of(Sample) if s.device == card}
+        found = []
+        for a, b, gap, late in self.readings(card):
+            early = before[a]
+            energy = None
+            same = early.counter_epoch == late.counter_epoch or None in (
+                early.counter_epoch,
+                late.counter_epoch,
+            )
+            if early.energy_uj_total is not None and late.energy_uj_total is not None:
+                grown = late.energy_uj_total - early.energy_uj_total
+                energy = grown if grown >= 0 and same else None
+            if energy is None and not gap and None not in (early.power_mw, late.power_mw):
+                energy = (early.power_mw + late.power_mw) * (b - a) // 2_000_000
+            bridged = not gap or b - a <= 2 * 96 * BUCKET
+            if energy is not None and bridged:
+                found += self._cut(a, b, gap, energy, late)
+        return found
+
+    def _cut(
+        self, a: int, b: int, gap: bool, energy: int, late: Sample
+    ) -> list[tuple[int, int, bool, int, Sample]]:
+        inner = range((a // BUCKET + 1) * BUCKET, b, BUCKET)
+        bounds = [a, *(t for t in inner if gap or t == self._midnight(t)), b]
+        reached = [energy * (t - a) // (b - a) for t in bounds]
+        return [
+            (bounds[i], bounds[i + 1], gap, reached[i + 1] - reached[i], late)
+            for i in range(len(bounds) - 1)
+        ]
+
+    def _card_energy(self) -> dict[tuple[str, int, str], int]:
+        found: dict[tuple[str, int, str], int] = defaultdict(int)
+        self.energy_known_ns = 0
+        for card in self.cards:
+            for pieces, shares in self._split_energy(card):
+                for key, energy in shares.items():
+                    bucket, state = key
+                    if self.within(bucket) and state != "outside":
+                        found[card, bucket, state] += energy
+                        self.energy_known_ns += pieces[key] if state != "off" else 0
+        return found
+
+    def _split_energy(
+        self, card: str
+    ) -> Iterable[tuple[dict[tuple[int, str], int], dict[tuple[int, str], int]]]:
+        intervals = [(a, b, gap, e, s, self._pieces(card, a, b))
+                     for a, b, gap, e, s in self._measured(card)]  # fmt: skip
+        draws: dict[dt.date, list[int]] = defaultdict(list)
+        for a, b, gap, energy, late, pieces in intervals:
+            if not gap and all(state in QUIET for _, state in pieces):
+                measured = energy * 1_000_000 // (b - a)
+                power = late.power_mw if late.power_mw is not None else measured
+                draws[self._day(a)].append(power)
+        for a, b, _, energy, _, pieces in intervals:
+            today = draws.get(self._day(a))
+            yield pieces, self._parts(pieces, energy, today, b - a)
+
+    @staticmethod
+    def _parts(
+        pieces: dict[tuple[int, str], int], energy: int, draws: list[int] | None, length: int
+    ) -> dict[tuple[int, str], int]:
+        busy = {key: ns for key, ns in pieces.items() if key[1] == "busy"}
+        quiet = {key: ns for key, ns in pieces.items() if key[1] != "busy"}
+        if not draws or not busy or not quiet:
+            return share_out(energy, pieces)
+        idle = median_low(draws) * (length - sum(busy.values())) // 1_000_000
+        if energy <= idle:
+            return share_out(energy, pieces)
+        return share_out(idle, quiet) | share_out(energy - idle, busy)
+
+    def _day(self, at: int) -> dt.date:
+        return (EPOCH + dt.timedelta(microseconds=at // 1000)).astimezone(self.settings.zone).date()
+
+    def _midnight(self, at: int, days_later: int = 0) -> int:
+        day = self._day(at) + dt.timedelta(days=days_later)
+        local = dt.datetime.combine(day, dt.time(), tzinfo=self.settings.zone)
+        return ns_of(local.astimezone(dt.UTC))
+
+    def _pieces(self, card: str, start: int, end: int) -> dict[tuple[int, str], int]:
+        pieces: dict[tuple[int, str], int] = defaultdict(int)
+        reached = start
+        for a, b, state in [*self.segments[card], (end, end, "")]:
+            low, high = max(a, start), min(b, end)
+            if a >= end or high > low:
+                self._outside(pieces, reached, min(low, end))
+                reached = max(reached, min(low, end))
+            if high > low:
+                pieces[a // BUCKET * BUCKET, state] += high - low
+                reached = high
+        self._outside(pieces, reached, end)
+        return pieces
+
+    @staticmethod
+    def _outside(pieces: dict[tuple[int, str], int], start: int, end: int) -> None:
+        while start < end:
+            stop = min(end, (start // BUCKET + 1) * BUCKET)
+            pieces[start // BUCKET * BUCKET, "outside"] += stop - start
+            start = stop
+
+    # -- money
+
+    def _capital(self) -> None:
+        bounds = sorted({self.start, self.end, *range(
+            (self.start // BUCKET + 1) * BUCKET, self.end, BUCKET)})  # fmt: skip
+        for asset in self.settings.hardware:
+            line = self.money.setdefault(asset.name, defaultdict(int))
+            for a, b in itertools.pairwise(bounds):
+                amount = self._lost(asset, b) - self._lost(asset, a)
+                bucket = a // BUCKET * BUCKET
+                carried = [c for c in self.cards if not asset.cards or c in asset.cards]
+                capacity = {c: self._sum(card=c, bucket=bucket) for c in carried}
+                if not sum(capacity.values()):
+                    self.unassigned += amount
+                    continue
+                for card, nano in share_out(
+                    amount, {c: n for c, n in capacity.items() if n}
+                ).items():
+                    self._spread(line, nano, self._leaves(card, bucket))
+
+    def _lost(self, asset: Any, at: int) -> int:
+        start = self.settings.midnight_ns(asset.in_service)
+        end = self.settings.midnight_ns(
+            asset.in_service.replace(year=asset.in_service.year + asset.life_years)
+        )
+        value = asset.price_nano - asset.residual_nano
+        return value * (min(max(at, start), end) - start) // (end - start)
+
+    def _sum(self, card: str, bucket: int) -> int:
+        return sum(self._leaves(card, bucket).values())
+
+    def _leaves(self, card: str, bucket: int) -> dict[Leaf, int]:
+        return {leaf: ns for leaf, ns in self.time.items() if leaf[:2] == (card, bucket)}
+
+    @staticmethod
+    def _spread(line: dict[Leaf, int], amount: int, weights: dict[Leaf, int]) -> None:
+        for leaf, share in share_out(amount, weights).items():
+            line[leaf] += share
+
+    def _electricity(self) -> None:
+        host = self._host_energy()
+        for name, energy in (("cards", self.energy), ("host", host)):
+            line = self.money.setdefault(f"{name}' electricity", defaultdict(int))
+            on_leaves: dict[Leaf, int] = defaultdict(int)
+            for (card, bucket, state), uj in energy.items():
+                leaves = {k: n for k, n in self._leaves(card, bucket).items() if k[2] == state}
+                self._spread(on_leaves, uj, leaves)
+            for card, bucket in {leaf[:2] for leaf in on_leaves}:
+                drawn = {k: uj for k, uj in on_leaves.items() if k[:2] == (card, bucket) and uj}
+                if drawn:
+                    self._spread(line, self.price(sum(drawn.values()), bucket), drawn)
+
+    def price(self, energy_uj: int, bucket: int) -> int:
+        tariff = self._tariff(bucket)
+        if tariff is None:
+            return 0
+        divisor = tariff.psu_efficiency_e4 * 3_600_000_000_000
+        product = energy_uj * tariff.price_nano_per_kwh * 10_000
+        return (2 * product + divisor) // (2 * divisor)
+
+    def _tariff(self, bucket: int) -> Any:
+        since = [t for t in self.settings.electricity
+                 if self.settings.midnight_ns(t.from_) <= bucket]  # fmt: skip
+        return max(since, key=lambda t: t.from_, default=None)
+
+    def _host_energy(self) -> dict[tuple[str, int, str], int]:
+        up = [
+            *((ns_of(h.at), ns_of(h.at) + 30 * SECOND) for h in self.of(Heartbeat)
+              if set(h.covers) & {e.name for e in self.settings.engines}),
+            *((r.start, r.end) for r in self.requests),
+            *((a, b) for card in self.cards for a, b, gap, _ in self.readings(card) if not gap),
+        ]  # fmt: skip
+        alive = covered(up)
+        time: dict[tuple[str, int, str], int] = defaultdict(int)
+        whole: dict[int, set[tuple[int, int]]] = defaultdict(set)
+        for card in self.cards:
+            for a, b, state in self.segments[card]:
+                if self.within(a) and alive(a) and not self.host_off(a):
+                    time[card, a // BUCKET * BUCKET, state] += b - a
+                    whole[a // BUCKET * BUCKET].add((a, b))
+        found: dict[tuple[str, int, str], int] = {}
+        for bucket, spans in whole.items():
+            tariff = self._tariff(bucket)
+            amount = (tariff.host_watts if tariff else 0) * sum(b - a for a, b in spans) // 1000
+            found |= share_out(amount, {k: ns for k, ns in time.items() if k[1] == bucket})
+        return found
