@@ -51,8 +51,9 @@ class Child:
 class Tree:
     """Children of this process. Use from the main thread: a child dies with its thread."""
 
-    def __init__(self, stop: threading.Event) -> None:
+    def __init__(self, stop: threading.Event, *, grace_s: float = GRACE_S) -> None:
         self._stop = stop
+        self._grace_s = grace_s
         self._children: list[Child] = []
 
     def start(self, child: Child, within_s: float) -> bool:
@@ -83,7 +84,7 @@ class Tree:
         """Stop every child, the newest first; whoever has not gone in time is killed."""
         for child in reversed(self._children):
             _signal(child, signal.SIGTERM)
-        until_s = time.monotonic() + GRACE_S
+        until_s = time.monotonic() + self._grace_s
         for child in reversed(self._children):
             if child.process is None:
                 continue

@@ -76,7 +76,7 @@ def _bursts(day: dt.date, rng: Random) -> list[Burst]:
     hours = (
         [(10.5, 12.5, 18.0), (15.0, 17.5, 22.0)]
         if weekend
-        else [(8.8, 12.2, 5.2), (12.2, 13.0, 22.0), (13.0, 18.6, 5.2)]
+        else [(8.8, 12.2, 5.9), (12.2, 13.0, 22.0), (13.0, 18.6, 5.9)]
     )  # from, to, mean minutes between two bursts
     if not weekend and rng.random() < 0.35:
         hours.append((20.3, 22.0, 13.0))

@@ -8,7 +8,7 @@ from random import Random
 
 from collector.demo.plan import SEED, Day
 
-PERIOD_NS = 180_000_000_000
+PERIOD_NS = 240_000_000_000
 GAMING_CARD = 2
 GAMING_MW = 350_000
 
@@ -27,7 +27,7 @@ class Reading:
 def readings(
     day: Day, card: int, computing: Sequence[tuple[int, int]], counter_pj: int
 ) -> tuple[list[Reading], int]:
-    """Readings of a card every three minutes of a day, and the counter at the day's end (pJ).
+    """Readings of a card every four minutes of a day, and the counter at the day's end (pJ).
 
     `computing` holds the disjoint, sorted spans in which it computed; `counter_pj` is the counter
     at the day's start in picojoules (mW × ns), so that nothing is lost to rounding.
