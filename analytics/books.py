@@ -130,10 +130,14 @@ def _account(
 
 def _clipped(rows: pl.DataFrame, rig: list[Card], from_ns: int, to_ns: int) -> pl.DataFrame:
     """The rows' time within a span and their card's service; those without any are left out."""
-    begins = {card.uuid: max(from_ns, card.in_service_ns) for card in rig}
-    near = rows.with_columns(
-        begin=pl.col("card").replace_strict(begins, return_dtype=pl.Int64)
-    ).filter(pl.col("end_ns") > pl.col("begin"), pl.col("compute_ns") < to_ns)
+    begins = pl.DataFrame(
+        [(card.uuid, max(from_ns, card.in_service_ns)) for card in rig],
+        schema={"card": pl.String, "begin": pl.Int64},
+        orient="row",
+    )
+    near = rows.join(begins, on="card", maintain_order="left").filter(
+        pl.col("end_ns") > pl.col("begin"), pl.col("compute_ns") < to_ns
+    )
     bounds = ("compute_ns", "split_ns", "end_ns")
     return near.with_columns(pl.col(bound).clip(pl.col("begin"), to_ns) for bound in bounds)
 

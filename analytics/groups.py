@@ -17,10 +17,12 @@ def groups(books: Books, ended: pl.DataFrame) -> tuple[dict[str, list[dict[str, 
     A group's full cost is its busy cost × (its pool's whole cost ÷ its pool's busy cost); a pool
     without busy cost, and cost without capacity, stay unallocated.
     """
-    pools = {card.uuid: "+".join(card.pools) or card.uuid for card in books.cards}
-    money = books.money.with_columns(
-        pool=pl.col("card").replace_strict(pools, return_dtype=pl.String)
+    pools = pl.DataFrame(
+        [(card.uuid, "+".join(card.pools) or card.uuid) for card in books.cards],
+        schema={"card": pl.String, "pool": pl.String},
+        orient="row",
     )
+    money = books.money.join(pools, on="card")
     whole = money.group_by("pool").agg(pl.col("nano").sum().alias("whole"))
     busy = money.filter(pl.col("request") >= 0).group_by("pool", "request").agg(
         pl.col("nano").sum().alias("busy")

@@ -57,7 +57,7 @@ def _with_cards(attempts: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     return rows.drop("gpus").with_columns(
         pl.col("request").cast(pl.Int64),
         pl.Series("cards", cards, dtype=pl.List(pl.String)),
-        pl.col("engine").replace_strict(pools, return_dtype=pl.String).alias("pool"),
+        pl.Series("pool", [pools[name] for name in rows["engine"]], dtype=pl.String),
     )
 
 

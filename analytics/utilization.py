@@ -75,7 +75,7 @@ def _measured(rows: pl.DataFrame) -> Peak | None:
     best = int(np.argmax(gained))
     rate = round(float(gained[best]) * MTOK * SECOND_NS / window)
     begin, end = int(starts[best]), int(starts[best]) + window
-    return Peak(rate, "measured", _wall(busy, begin), _wall(busy, end), window)
+    return Peak(rate, "measured", _began(busy, begin), _ended(busy, end), window)
 
 
 def _cumulative(emitting: pl.DataFrame) -> tuple[Ints, np.ndarray]:
@@ -99,11 +99,18 @@ def _busy_clock(busy: Ints, at: Ints) -> Ints:
     return np.asarray(before[index] + inside, dtype=np.int64)
 
 
-def _wall(busy: Ints, clock: int) -> int:
+def _ended(busy: Ints, clock: int) -> int:
     """The instant at which this much busy time had elapsed."""
     after = np.cumsum(busy[:, 1] - busy[:, 0])
-    index = min(int(np.searchsorted(after, clock)), len(busy) - 1)
+    index = int(np.searchsorted(after, clock))
     return int(busy[index, 1] - (after[index] - clock))
+
+
+def _began(busy: Ints, clock: int) -> int:
+    """The instant at which busy time went on from there."""
+    before = np.concatenate(([0], np.cumsum(busy[:, 1] - busy[:, 0])[:-1]))
+    index = int(np.searchsorted(before, clock, side="right")) - 1
+    return int(busy[index, 0] + (clock - before[index]))
 
 
 @dataclass(frozen=True)
