@@ -16,6 +16,9 @@ from router.delivery import ANSWER_BYTES, BATCH_BYTES, BATCH_ROWS, Verdict, enco
 from router.spool import Spool
 
 QUEUE_EVENTS = 10_000
+# Grouping keeps commits and posts from competing with the data path for the interpreter.
+COMMIT_EVERY_S = 0.02
+POST_EVERY_S = 0.25
 FIRST_DELAY_S = 0.2
 LAST_DELAY_S = 30.0
 POST_TIMEOUT_S = 10.0
@@ -107,6 +110,7 @@ class Feed:
     async def _commit_until_stopped(self) -> None:
         while not self._stopping:
             await self._wake.wait()
+            await asyncio.sleep(COMMIT_EVERY_S)
             self._wake.clear()
             if not self._commit():
                 # The disk refuses: keep the events in memory and look again in a while.
@@ -150,8 +154,11 @@ class Feed:
                     return
                 await self._filled.wait()
                 self._filled.clear()
+                await self._pause(POST_EVERY_S)
             elif await self._send(session):
                 delay_s = FIRST_DELAY_S
+                if len(self._spool) < self._batch_rows:
+                    await self._pause(POST_EVERY_S)
             elif self._closed.is_set():
                 return
             else:

@@ -62,8 +62,9 @@ class Tap:
         self._ids = ids
         self._running: set[asyncio.Task[object]] = set()
         self._out_of_time = False
-        # Engines close idle connections when they like. A new connection for each request costs
-        # 0.1 ms; a pooled one would fail a request now and then that the engine never saw.
+        # A connection of its own for each request: engines close idle ones when they like, which
+        # would fail a request that they never saw, and llama.cpp's server keeps a thread waiting
+        # on each idle connection while requests on new ones queue.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, force_close=True),
             timeout=aiohttp.ClientTimeout(
