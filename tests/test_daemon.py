@@ -1,0 +1,280 @@
+"""The collector as a whole: its sources, and the command that runs it."""
+
+import datetime as dt
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import requests
+from rig.events import body, host, sample_json
+
+from collector.commit import Committer, Feed
+from collector.daemon import Sealer
+from collector.events import Engine, Event, Heartbeat
+from collector.settings import EngineSettings, Settings
+from collector.snapshot import snapshot
+from collector.sources.engine_health import EngineHealth, Health, check, in_force
+from collector.store import Store
+
+EVER = (0, 2**62)
+
+
+class Scripted(BaseHTTPRequestHandler):
+    """An engine that answers /health and /props as its server says."""
+
+    def do_GET(self) -> None:
+        status, answer = self.server.answers.get(self.path, (404, b""))  # type: ignore[attr-defined]
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@contextmanager
+def engine(answers: dict[str, tuple[int, bytes]]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
+    server.answers = answers  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def at(url: str, **changes: object) -> EngineSettings:
+    told: dict[str, object] = {"name": "card0", "url": url, "gpus": ["0"], **changes}
+    return EngineSettings(**told)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("status", "up"), [(200, True), (404, True), (401, True), (503, False), (500, False)]
+)
+def test_an_engine_is_up_when_it_answers_below_500(status: int, up: bool) -> None:
+    with engine({"/health": (status, b"")}) as url:
+        assert check(at(url, kind="ninfer", slots=2)) == Health(up, 2)
+
+
+def test_an_engine_that_is_not_there_is_down() -> None:
+    with engine({}) as url:
+        pass
+    assert check(at(url)) == Health(False, None)
+
+
+@pytest.mark.parametrize(
+    ("props", "slots"),
+    [
+        ((200, b'{"total_slots": 4, "model_path": "x"}'), 4),
+        ((200, b'{"total_slots": -1}'), 2),
+        ((200, b'{"total_slots": "4"}'), 2),
+        ((200, b"{}"), 2),
+        ((200, b"no json"), 2),
+        ((501, b""), 2),
+    ],
+)
+def test_llama_cpp_tells_its_slots(props: tuple[int, bytes], slots: int) -> None:
+    with engine({"/health": (200, b""), "/props": props}) as url:
+        assert check(at(url, kind="llama_cpp", slots=2)).slots == slots
+        assert check(at(url, kind="vllm", slots=7)).slots == 7
+
+
+def test_the_latest_assignment_in_force_counts() -> None:
+    first = at("http://a", from_=dt.date(2026, 1, 1))
+    second = at("http://b", from_=dt.date(2026, 6, 1))
+    other = at("http://c", name="card1", from_=dt.date(2027, 1, 1))
+    engines = [second, other, first]
+    assert in_force(engines, dt.date(2025, 12, 31)) == []
+    assert in_force(engines, dt.date(2026, 5, 31)) == [first]
+    assert in_force(engines, dt.date(2026, 6, 1)) == [second]
+
+
+def test_changes_are_told_once_and_every_round_has_a_heartbeat() -> None:
+    answers: dict[str, tuple[int, bytes]] = {"/health": (200, b"")}
+    rounds: list[list[Event]] = []
+    told = threading.Condition()
+
+    def deliver(events: list[Event]) -> None:
+        with told:
+            rounds.append(events)
+            told.notify_all()
+
+    def until(count: int) -> None:
+        with told:
+            assert told.wait_for(lambda: len(rounds) >= count, timeout=30)
+
+    with engine(answers) as url:
+        source = EngineHealth(Settings(engines=[at(url)]), interval_s=0.02)
+        source.start(deliver)
+        until(2)
+        answers["/health"] = (503, b"")
+        until(len(rounds) + 2)
+        source.stop()
+    events = [event for some in rounds for event in some]
+    changes = [(e.engine, e.state) for e in events if isinstance(e, Engine)]
+    assert changes == [("card0", "up"), ("card0", "down")]
+    beats = [event for event in events if isinstance(event, Heartbeat)]
+    assert len(beats) == len(rounds)
+    assert all(beat.covers == ["card0"] for beat in beats)
+    assert len({event.event_id for event in events}) == len(events)
+
+
+def test_a_restart_reuses_no_id() -> None:
+    seen: list[str] = []
+    for _ in range(2):
+        first = threading.Event()
+
+        def deliver(events: list[Event], first: threading.Event = first) -> None:
+            seen.extend(event.event_id for event in events)
+            first.set()
+
+        source = EngineHealth(Settings(), interval_s=30)
+        source.start(deliver)
+        assert first.wait(30)
+        source.stop()
+    assert len(set(seen)) == len(seen) == 2
+
+
+def test_own_events_wait_for_the_disk_and_are_kept_in_the_end(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        committer = Committer(store)
+        try:
+            feed = Feed(committer, kept=3)
+            store._db.execute("PRAGMA query_only = 1")  # every write fails
+            for number in range(5):
+                feed.deliver([host(number)])
+            assert committer.failure is not None
+            store._db.execute("PRAGMA query_only = 0")
+            feed.deliver([host(9)])
+            assert committer.failure is None
+        finally:
+            committer.close()
+    assert snapshot(tmp_path, "host", *EVER).hot["event_id"].to_pylist() == ["3", "4", "9"]
+
+
+def test_one_bad_event_does_not_fail_the_group(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        committer = Committer(store)
+        with store._lock:  # all of them wait, and are then written as one group
+            jobs = [
+                committer.submit([host(n, duration_ns=2**70 if n == 2 else 0)]) for n in range(4)
+            ]
+        committer.close()
+        failed = [n for n, job in enumerate(jobs) if job.exception() is not None]
+        assert failed == [2]
+        assert [jobs[n].result().accepted for n in (0, 1, 3)] == [1, 1, 1]
+
+
+def test_the_sealer_seals_when_enough_is_hot(tmp_path: Path) -> None:
+    with Store(tmp_path, seal_rows=5) as store:
+        sealer = Sealer(store)
+        committer = Committer(store, observe=lambda events, receipt: sealer.nudge())
+        try:
+            committer.submit([host(n) for n in range(4)]).result()
+            assert store.segments() == 0
+            committer.submit([host(9)]).result()
+            for _ in range(3000):
+                if store.segments():
+                    break
+                threading.Event().wait(0.01)
+            assert store.segments() == 1
+        finally:
+            committer.close()
+            sealer.close()
+
+
+@contextmanager
+def collecting(folder: Path, settings: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`rigledger collect`, once its door is open; yields the process and its address."""
+    (folder / "rigledger.toml").write_text(settings)
+    environment = {**os.environ, "RIGLEDGER_DATA": str(folder / "ledger")}
+    command = [str(Path(sys.executable).with_name("rigledger")), "collect"]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if port := re.search(r"listening on port (\d+)", line):
+                    break
+            else:
+                pytest.fail("the collector ended before it listened")
+            yield process, f"http://127.0.0.1:{port[1]}"
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
+def test_collect_runs_and_stops_cleanly(tmp_path: Path, name: signal.Signals) -> None:
+    with engine({"/health": (200, b"")}) as url:
+        settings = (
+            '[rig]\nname = "desk"\n[collector]\nlisten = "127.0.0.1:0"\n'
+            f'[[engines]]\nname = "card0"\nurl = "{url}"\nslots = 2\ngpus = ["0"]\n'
+        )
+        with collecting(tmp_path, settings) as (process, door):
+            headers = {"Content-Type": "application/json"}
+            answer = requests.post(
+                f"{door}/v1/events", data=body([sample_json(1)]), headers=headers, timeout=30
+            )
+            assert answer.status_code == 202
+            for _ in range(3000):
+                if (
+                    'rigledger_engine_up{engine="card0"} 1'
+                    in requests.get(f"{door}/metrics", timeout=30).text
+                ):
+                    break
+                threading.Event().wait(0.01)
+            process.send_signal(name)
+            rest = process.communicate(timeout=60)[1]
+            assert process.returncode == 0, rest
+            assert "Traceback" not in rest
+    ledger = tmp_path / "ledger"
+    assert "s-1" in snapshot(ledger, "sample", *EVER).hot["event_id"].to_pylist()
+    (told,) = snapshot(ledger, "engine", *EVER).hot.to_pylist()
+    assert (told["engine"], told["state"], told["slots"], told["rig"]) == ("card0", "up", 2, "desk")
+    beats = snapshot(ledger, "heartbeat", *EVER).hot.to_pylist()
+    assert beats[0]["covers"] == ["card0"]
+    assert beats[0]["witness"] == "collector"
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ('[collector]\nlisten = "0.0.0.0:0"\n', "or listen on 127.0.0.1"),
+        ('[collector]\nlisten = "127.0.0.1:{taken}"\n', "choose another port"),
+    ],
+)
+def test_collect_refuses_in_one_sentence(tmp_path: Path, settings: str, remedy: str) -> None:
+    with engine({}) as url:
+        (tmp_path / "rigledger.toml").write_text(settings.format(taken=url.rpartition(":")[2]))
+        command = [str(Path(sys.executable).with_name("rigledger")), "collect"]
+        run = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert run.returncode == 2
+    assert remedy in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_second_collector_is_refused(tmp_path: Path) -> None:
+    with Store(tmp_path / "data"):
+        command = [str(Path(sys.executable).with_name("rigledger")), "collect"]
+        run = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert run.returncode == 2
+    assert "is being written by another process" in run.stderr
+    assert json.dumps(run.stderr).count("\\n") == 1, "one sentence"
