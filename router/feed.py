@@ -23,6 +23,7 @@ FIRST_DELAY_S = 0.2
 LAST_DELAY_S = 30.0
 POST_TIMEOUT_S = 10.0
 FAREWELL_S = 2.0
+CLOSE_S = 10.0
 
 log = logging.getLogger("rigledger.feed")
 
@@ -86,7 +87,7 @@ class Feed:
             return
         self._stopping = True
         self._loop.call_soon_threadsafe(self._wake.set)
-        self._thread.join()
+        self._thread.join(CLOSE_S)
 
     def _main(self) -> None:
         asyncio.run(self._run())

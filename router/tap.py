@@ -95,7 +95,7 @@ class Tap:
         """Pass one request through; exactly one event if it asks for tokens, however it ends."""
         headers = end_to_end(request.headers, "host", "expect")
         watch = Watch(request.method, request.raw_path, headers, headers.get(REQUEST_ID))
-        if watch.operation is not None and REQUEST_ID not in headers:
+        if watch.operation is not None and not watch.request_id:
             headers[REQUEST_ID] = watch.request_id = f"tap-{self._ids.next()}"
         task = cast("asyncio.Task[object]", asyncio.current_task())
         self._running.add(task)

@@ -151,4 +151,4 @@ class Watch:
         value = self.request_id
         if value and (len(value) > 256 or not value.isascii() or not value.isprintable()):
             return labels.keyed("request", value)
-        return value
+        return value or None
