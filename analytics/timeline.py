@@ -49,15 +49,21 @@ def timeline(
 def _with_cards(attempts: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Add each attempt's cards and pool, and its place in the tie-breaking order."""
     rows = attempts.sort("source", "event_id").with_row_index("request")
-    cards = [
-        gpus or _assigned(settings, engine, at)
-        for gpus, engine, at in rows.select("gpus", "engine", "received_at_ns").iter_rows()
-    ]
-    pools = {name: pool_of(settings, name) for name in rows["engine"].unique()}
-    return rows.drop("gpus").with_columns(
-        pl.col("request").cast(pl.Int64),
-        pl.Series("cards", cards, dtype=pl.List(pl.String)),
-        pl.Series("pool", [pools[name] for name in rows["engine"]], dtype=pl.String),
+    untold = rows.filter(pl.col("gpus").list.len() == 0).select("request", "engine", "start_ns")
+    assigned = pl.DataFrame(
+        [(request, _assigned(settings, engine, at)) for request, engine, at in untold.iter_rows()],
+        schema={"request": rows.schema["request"], "assigned": pl.List(pl.String)},
+        orient="row",
+    )
+    pools = pl.DataFrame(
+        [(name, pool_of(settings, name)) for name in rows["engine"].unique()],
+        schema={"engine": pl.String, "pool": pl.String},
+        orient="row",
+    )
+    rows = rows.join(assigned, on="request", how="left", maintain_order="left")
+    rows = rows.join(pools, on="engine", how="left", maintain_order="left")
+    return rows.drop("gpus", "assigned").with_columns(
+        pl.col("request").cast(pl.Int64), rows["assigned"].fill_null(rows["gpus"]).alias("cards")
     )
 
 
@@ -69,14 +75,13 @@ def _assigned(settings: Settings, engine: str, at_ns: int) -> list[str]:
 def _compute_starts(rows: pl.DataFrame, slots: Mapping[str, int | None]) -> Ints:
     """When each attempt began to compute: never before its start, never after its end."""
     start, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
-    told = rows["wait_ns"].to_list()
     compute: Ints = start.copy()
     for name, places in _places(rows).items():
         queued = _queue(start[places], end[places], slots.get(name))
         compute[places] = queued
-    for index, wait in enumerate(told):
-        if wait is not None:
-            compute[index] = start[index] + wait
+    told = rows["wait_ns"].is_not_null().to_numpy()
+    waited = rows["wait_ns"].fill_null(0).to_numpy()
+    compute[told] = start[told] + waited[told]
     compute[:] = np.minimum(compute, end)
     return compute
 

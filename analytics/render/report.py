@@ -135,7 +135,7 @@ def _quality(month: dict[str, Any]) -> Iterable[str]:
 
 
 def _row(label: str, *values: str) -> str:
-    return f"  {label:<30}" + "".join(f"{value:>18}" for value in values)
+    return f"  {label:<30}" + "  ".join(f"{value:>16}" for value in values)
 
 
 def _amount(nano: int | None) -> str:
