@@ -22,6 +22,8 @@ STYLE = """
 [data-testid="stMetricLabel"] * { white-space: normal; overflow: visible; }
 .block-container h2 { padding-top: 1.6rem; }
 [data-testid="stMetricValue"], [data-testid="stTable"] { font-variant-numeric: tabular-nums; }
+/* A refresh in place must not dim what is on the page. */
+[data-stale="true"] { opacity: 1 !important; }
 </style>
 """
 
@@ -45,9 +47,20 @@ def _overview() -> None:
         header(settings, None)
         empty.no_ledger(settings)
         return
-    chosen = header(settings, loaders.months(settings, now_ns))
+    chosen = header(settings, _months(settings, now_ns))
     if chosen is not None:
         overview.page(settings, chosen)
+
+
+def _months(settings: Settings, now_ns: int) -> list[str]:
+    """The months to choose from; the first look at a ledger takes a moment and says so."""
+    if st.session_state.get("seen"):
+        return loaders.months(settings, now_ns)
+    with st.spinner("Reading the ledger …"):
+        months = loaders.months(settings, now_ns)
+        loaders.load_month(settings, months[0])
+    st.session_state["seen"] = True
+    return months
 
 
 def header(settings: Settings, months: list[str] | None) -> str | None:
@@ -61,15 +74,20 @@ def header(settings: Settings, months: list[str] | None) -> str | None:
                 st.badge("DEMO", color="orange", help="A made-up rig with a made-up ledger.")
         if months is None:
             return None
-        return st.selectbox(
+        asked = st.query_params.get("month")
+        if "month" not in st.session_state and asked in months:
+            st.session_state["month"] = asked
+        chosen = st.selectbox(
             "Month",
             months,
             format_func=words.month_name,
             key="month",
-            bind="query-params",
             label_visibility="collapsed",
             width=190,
         )
+        if chosen is not None and asked != chosen:
+            st.query_params["month"] = chosen
+        return chosen
 
 
 main()

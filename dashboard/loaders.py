@@ -1,7 +1,7 @@
 """Loads settings, overview and trend for the pages, cached and bounded.
 
-A running month is read again every 30 seconds, a past one every ten minutes (late events may
-still change it).
+A running month is read again with every refresh of the page, a past one every ten minutes (late
+events may still change it).
 """
 
 import argparse
@@ -21,12 +21,14 @@ from analytics.read import Ledger
 from collector.settings import Settings, load
 
 REFRESH_S = 30
+# Shorter than the page's refresh, so that each one finds the value expired and renews it.
+RUNNING_S = 20
 PAST_S = 600
 
 
 def config_path() -> Path | None:
     """The settings file: `-- --config FILE` behind the script, else RIGLEDGER_CONFIG, else none."""
-    parser = argparse.ArgumentParser(add_help=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", type=Path)
     given: Path | None = parser.parse_known_args(sys.argv[1:])[0].config
     named = os.environ.get("RIGLEDGER_CONFIG")
@@ -54,11 +56,10 @@ def months(settings: Settings, now_ns: int) -> list[str]:
 
 
 def load_month(settings: Settings, month: str) -> tuple[Overview, list[dict[str, Any]]]:
-    """A month's overview, at most REFRESH_S (running) or PAST_S (past) seconds old, and the
-    trend of months up to it. Raises BrokenIdentity."""
+    """A month's overview and the trend of months up to it. Raises BrokenIdentity."""
     period = month_of(month, settings.zone)
-    every = REFRESH_S if is_running(settings, month) else PAST_S
-    told = _overview(repr(settings), settings, period, _tick(every))
+    read = _running if is_running(settings, month) else _past
+    told = read(repr(settings), settings, period)
     return told, [*_before(settings, period), _entry(told.month)]
 
 
@@ -85,7 +86,7 @@ def day_span(settings: Settings, day: str) -> tuple[int, int]:
 
 
 def _before(settings: Settings, period: Period) -> list[dict[str, Any]]:
-    return _trend(repr(settings), settings, month_before(period, settings.zone), _tick(PAST_S))
+    return _trend(repr(settings), settings, month_before(period, settings.zone))
 
 
 def _entry(month: dict[str, Any]) -> dict[str, Any]:
@@ -103,16 +104,18 @@ def _later(months: set[str], running: Period) -> set[str]:
     return {month for month in months if month > running.name}
 
 
-def _tick(every_s: int) -> int:
-    return int(time.time()) // every_s
-
-
-# In both, `key` and `tick` only tell the cache when settings or time have moved on.
-@st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False)
-def _overview(key: str, _settings: Settings, period: Period, tick: int) -> Overview:
+# In all three, `key` only tells the cache when the settings have changed. An expired value is
+# shown once more while the new one is computed, so that a page never waits for its refresh.
+@st.cache_data(ttl=RUNNING_S, max_entries=4, show_spinner=False, refresh_mode="background")
+def _running(key: str, _settings: Settings, period: Period) -> Overview:
     return overview(Ledger(_settings.store_path()), _settings, period, time.time_ns())
 
 
-@st.cache_data(ttl=2 * PAST_S, max_entries=24, show_spinner=False)
-def _trend(key: str, _settings: Settings, period: Period, tick: int) -> list[dict[str, Any]]:
+@st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
+def _past(key: str, _settings: Settings, period: Period) -> Overview:
+    return overview(Ledger(_settings.store_path()), _settings, period, time.time_ns())
+
+
+@st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
+def _trend(key: str, _settings: Settings, period: Period) -> list[dict[str, Any]]:
     return trend(Ledger(_settings.store_path()), _settings, period, time.time_ns())

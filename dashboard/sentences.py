@@ -5,6 +5,7 @@ from typing import Any
 
 from dashboard import words
 
+LOST = {"idle": "idle", "off": "off", "other": "in other use", "unknown": "unknown"}
 NO_FLAGS = "Nothing is missing: every request told its tokens, every second has a witness."
 
 
@@ -63,14 +64,19 @@ def where(steps: list[dict[str, Any]], currency: str) -> str:
     return f"Of {words.headline(total)} {currency}, {amount} ({part}) {reason}."
 
 
-def cost(month: dict[str, Any]) -> str:
-    """The period's cost and its two parts."""
+def cost(month: dict[str, Any], *, hardware: bool, electricity: bool) -> str:
+    """The period's cost and its two parts; a part without a price in the settings is unknown."""
     told, currency = month["cost_nano"], month["currency"]
-    return (
-        f"{period(month)} cost **{words.cents(told['total'])} {currency}**: "
-        f"{words.cents(told['capital'])} hardware and "
-        f"{words.cents(told['energy'])} electricity."
-    )
+    parts = [
+        f"{words.cents(told[part])} {name}" if priced else f"{name} not priced"
+        for part, name, priced in (
+            ("capital", "hardware", hardware),
+            ("energy", "electricity", electricity),
+        )
+    ]
+    least = "" if hardware and electricity else "at least "
+    total = f"{least}{words.cents(told['total'])} {currency}"
+    return f"{period(month)} cost **{total}**: {' and '.join(parts)}."
 
 
 def layer(name: str, month: dict[str, Any]) -> str:
@@ -80,13 +86,8 @@ def layer(name: str, month: dict[str, Any]) -> str:
         if ratio is None:
             return "No capacity in this period."
         lost = [
-            f"{words.hours(states[state])} {word}"
-            for state, word in (
-                ("idle", "idle"),
-                ("off", "off"),
-                ("other", "in other use"),
-                ("unknown", "unknown"),
-            )
+            f"{words.hours(states[state])} {LOST[state]}"
+            for state in sorted(LOST, key=lambda state: -states[state])
             if states[state]
         ]
         told = ", ".join(lost) or "no time lost"
@@ -126,9 +127,10 @@ def stranded(
         plain(" and ".join(names.get(card, card) for card in worst[key]))
         for key in ("cards_waiting", "cards_idle")
     )
-    span = f"{words.clock(worst['from_ns'], zone)}–{words.clock(worst['to_ns'], zone)}"
+    length = words.span(worst["to_ns"] - worst["from_ns"])
     told = (
-        f"{span}: requests queued on {waiting} while {idle} stood by, "
+        f"{words.clock(worst['from_ns'], zone)}, for {length}: requests queued on {waiting} "
+        f"while {idle} stood by, "
         f"{words.amount(worst['cost_nano'])} {currency}."
     )
     more = len(episodes) - 1
@@ -139,9 +141,10 @@ def quality(month: dict[str, Any]) -> list[str]:
     """What is not known, and what that means for the figures; empty when all is."""
     told = month["quality"]
     lines = [f"{plain(flag[:1].upper() + flag[1:])}." for flag in told["flags"]]
-    if told["missing_cached"]:
+    only_cached = told["missing_cached"] - told["missing_usage"]
+    if only_cached > 0:
         lines.append(
-            f"{words.count(told['missing_cached'], 'request')} without a cached-token count: "
+            f"{words.count(only_cached, 'request')} without a cached-token count: "
             "the API bill with the same cache hits leaves them out."
         )
     if told["derived_usage"]:

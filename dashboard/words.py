@@ -18,7 +18,7 @@ def headline(nano: int | None) -> str:
         return "0.00"
     digits = 2 - amount.adjusted()
     rounded = amount.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
-    decimals = max(0, min(digits, 6))
+    decimals = max(0, min(2 - rounded.adjusted(), 6))
     return _signed(f"{rounded:,.{decimals}f}")
 
 
@@ -30,9 +30,9 @@ def cents(nano: int | None, decimals: int = 2) -> str:
 
 
 def amount(nano: int | None) -> str:
-    """An amount within a sentence: cents, or three digits where cents would say nothing."""
-    if nano is None or 0 < abs(nano) < NANO // 200:
-        return headline(nano)
+    """An amount within a sentence, to the cent: 0.08, less than 0.01."""
+    if nano is not None and 0 < nano < NANO // 200:
+        return "less than 0.01"
     return cents(nano)
 
 

@@ -44,28 +44,31 @@ def show(told: Overview, trend: list[dict[str, Any]], settings: Settings) -> Non
     """Draw an overview."""
     month, colours = told.month, palette(st.context.theme.type == "dark")
     if month["tokens"]["requests"]:
-        answer(month, trend, colours)
+        answer(month, trend, settings, colours)
     else:
         empty.no_requests(sentences.period(month), settings)
     empty.missing_assumptions(settings)
-    money(month, colours)
+    money(month, settings, colours)
     day(told, settings, colours)
     layers(month)
     groups(month)
     quality(month)
 
 
-def answer(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette) -> None:
+def answer(
+    month: dict[str, Any], trend: list[dict[str, Any]], settings: Settings, colours: Palette
+) -> None:
     """The headline pair, the verdict in words, what was saved, and the months."""
     currency = month["currency"]
     sheet = month["compare"][0] if month["compare"] else None
     prices = month["cost_per_mtok"]
+    priced = settings.hardware and settings.electricity
     live = " :small[:green[● live]]" if month["period"]["provisional"] else ""
     with st.container(key="answer", gap="small"):
         st.caption(f"Is this rig worth it? · {sentences.period(month)}{live}")
         own, api = st.columns(2)
         own.metric(
-            f"{currency} per million output tokens",
+            f"{currency} per million output tokens" + ("" if priced else ", at least"),
             words.headline(prices["full"]["output"]),
             help=meanings.FULL,
         )
@@ -129,7 +132,7 @@ def _trend(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette)
     st.caption(f"Bars: this rig's full price{beside}.")
 
 
-def money(month: dict[str, Any], colours: Palette) -> None:
+def money(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
     """The waterfall and the two parts of the cost."""
     currency, steps = month["currency"], month["waterfall_nano_per_mtok"]
     st.subheader("Where the money went", anchor=False, help=meanings.WATERFALL)
@@ -141,8 +144,10 @@ def money(month: dict[str, Any], colours: Palette) -> None:
             key="waterfall",
             alt="Full price per million output tokens, by what the cards were doing",
         )
-    st.markdown(sentences.cost(month), help=meanings.COST)
-    if month["cost_nano"]["total"]:
+    hardware, electricity = bool(settings.hardware), bool(settings.electricity)
+    told = sentences.cost(month, hardware=hardware, electricity=electricity)
+    st.markdown(told, help=meanings.COST)
+    if hardware and electricity and month["cost_nano"]["total"]:
         st.altair_chart(
             charts.cost_split(month["cost_nano"], currency, colours),
             theme=None,

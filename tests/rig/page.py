@@ -1,0 +1,58 @@
+"""A rig whose October 2026 can be worked out on paper, as files that the pages read.
+
+The machine costs 35,064 over four years of 35,064 hours: 1 USD an hour, 744 in October. Its one
+request of the month reads 1,000,000 tokens and writes 2,000,000: 372 USD per million. The API
+asks 1 per million in and 3 per million out: 7 USD, 3.50 per million.
+"""
+
+import json
+from pathlib import Path
+
+from rig.ledger import attempt
+
+from collector.store import Store
+
+MONTH = "2026-10"
+FULL, API, SAVED = "372", "3.50", "\N{MINUS SIGN}737"
+
+HARDWARE = """
+[[hardware]]
+name = "box"
+price = "35064"
+in_service = 2026-10-01
+life_years = 4
+"""
+
+FREE_POWER = """
+[[electricity]]
+from = 2026-10-01
+price_per_kwh = "0"
+"""
+
+PRICES = """
+[[compare.prices]]
+name = "an API"
+input = "1"
+cache_read = "0"
+output = "3"
+"""
+
+
+def write_settings(folder: Path, *tables: str, name: str = "desk", listen: str = "") -> Path:
+    """`rigledger.toml` in a folder, its ledger in `ledger/` beside it."""
+    file = folder / "rigledger.toml"
+    store = json.dumps(str(folder / "ledger"))
+    door = f'[dashboard]\nlisten = "{listen}"\n' if listen else ""
+    engine = '[[engines]]\nname = "on-A"\nurl = "http://127.0.0.1:1"\ngpus = ["A"]\n'
+    text = f'[store]\npath = {store}\n{door}[rig]\nname = "{name}"\n{engine}'
+    file.write_text(text + "".join(tables), encoding="utf-8")
+    return file
+
+
+def write_ledger(folder: Path) -> None:
+    """October's only request, sealed."""
+    store = Store(folder / "ledger")
+    told = {"input_tokens": 1_000_000, "cache_read_tokens": 0, "output_tokens": 2_000_000}
+    store.append([attempt("r1", 0, 3600, **told)])
+    store.seal()
+    store.close()

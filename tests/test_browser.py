@@ -1,0 +1,222 @@
+"""The page in a real browser: it renders, fits, stays on this machine, and tells the truth."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from rig import page as rig
+
+from analytics.month import month
+from analytics.periods import month_of
+from analytics.read import Ledger
+from collector.demo.rig import RIG
+from collector.settings import load
+from dashboard import words
+
+LAST_WORDS = "text=How far to trust this"
+ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+LOOKS = pytest.mark.parametrize("width", [1400, 420], ids=["wide", "narrow"])
+THEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine; install one to test the page as people see it")
+    with (
+        sync_playwright() as driver,
+        closing(driver.chromium.launch(executable_path=path, args=ARGS)) as started,
+    ):
+        yield started
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rig")
+    rig.write_ledger(folder)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    return rig.write_settings(
+        folder, rig.HARDWARE, rig.FREE_POWER, rig.PRICES, name=RIG, listen=listen
+    )
+
+
+@pytest.fixture(scope="module")
+def address(config: Path) -> Iterator[str]:
+    """The pages as `rigledger dashboard` serves them."""
+    address = f"http://{load(config).dashboard.listen}"
+    command = [sys.executable, "-P", "-m", "rigledger", "--config", str(config), "dashboard"]
+    log = config.with_suffix(".log")
+    with log.open("wb") as out:
+        server = subprocess.Popen(command, stdout=out, stderr=out, cwd=config.parent)
+    try:
+        deadline = time.monotonic() + 60
+        while not healthy(address):
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def healthy(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/_stcore/health", timeout=5) as answer:
+            return answer.status == 200
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+
+
+class Visit:
+    """One look at the page, with everything that the browser asked for and complained of."""
+
+    def __init__(self, browser: Browser, address: str, scheme: str, width: int) -> None:
+        self.context = browser.new_context(
+            color_scheme=scheme,  # type: ignore[arg-type]
+            viewport={"width": width, "height": 1000},
+        )
+        self.page: Page = self.context.new_page()
+        self.asked: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("websocket", lambda socket: self.asked.append(socket.url))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "console",
+            lambda line: self.complaints.append(line.text) if line.type == "error" else None,
+        )
+        self.page.goto(f"{address}/?month={rig.MONTH}")
+        self.page.wait_for_selector(LAST_WORDS, timeout=90_000)
+        for chart in range(4):
+            self.page.locator(".stVegaLiteChart svg").nth(chart).wait_for(timeout=30_000)
+
+    def close(self) -> None:
+        self.context.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str, scheme: str, width: int) -> Iterator[Visit]:
+    with closing(Visit(browser, address, scheme, width)) as made:
+        yield made
+
+
+@THEMES
+@LOOKS
+def test_the_page_renders_fits_and_stays_at_home(visit: Visit, width: int) -> None:
+    assert visit.complaints == []
+    hosts = {
+        urlsplit(url).hostname for url in visit.asked if not url.startswith(("data:", "blob:"))
+    }
+    assert hosts == {"127.0.0.1"}
+    wide = visit.page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width
+    assert visit.page.evaluate(SCROLLED) == []
+    assert visit.page.evaluate(CLIPPED) == []
+    assert visit.page.evaluate(OVERLAPS) == []
+    assert visit.page.locator(".st-key-rig").get_by_text("DEMO").first.is_visible()
+
+
+SCROLLED = """() => [...document.querySelectorAll('.stVegaLiteChart *')]
+  .filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+    && e.scrollWidth > e.clientWidth + 1).map(e => e.className)"""
+
+TEXTS = """const texts = svg => [...svg.querySelectorAll('text')]
+  .filter(t => t.textContent && getComputedStyle(t).opacity !== '0')
+  .map(t => [t.textContent, t.getBoundingClientRect()]).filter(([_, b]) => b.width);"""
+
+CLIPPED = (
+    "() => {"
+    + TEXTS
+    + """
+  return [...document.querySelectorAll('.stVegaLiteChart svg')].flatMap(svg => {
+    const edge = svg.getBoundingClientRect();
+    return texts(svg).filter(([_, b]) => b.left < edge.left - 1.5 || b.right > edge.right + 1.5
+      || b.top < edge.top - 1.5 || b.bottom > edge.bottom + 1.5).map(([text]) => text);
+  })}"""
+)
+
+OVERLAPS = (
+    "() => {"
+    + TEXTS
+    + """
+  return [...document.querySelectorAll('.stVegaLiteChart svg')].flatMap(svg => {
+    const all = texts(svg);
+    return all.flatMap(([one, a], i) => all.slice(i + 1).filter(([_, b]) =>
+      a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 4 && b.top < a.bottom - 4)
+      .map(([other]) => one + ' over ' + other));
+  })}"""
+)
+
+
+@pytest.mark.parametrize("scheme", ["light"])
+@pytest.mark.parametrize("width", [1400])
+def test_the_headline_is_the_months_own(visit: Visit, config: Path) -> None:
+    settings = load(config)
+    period = month_of(rig.MONTH, settings.zone)
+    told = month(Ledger(settings.store_path()), settings, period, time.time_ns())
+    full = words.headline(told["cost_per_mtok"]["full"]["output"])
+    headline = visit.page.locator(".st-key-answer [data-testid=stMetricValue]")
+    assert [text.strip() for text in headline.all_inner_texts()] == [full, rig.API]
+    assert full == rig.FULL
+
+
+@pytest.mark.parametrize("width", [1400])
+@THEMES
+def test_each_theme_has_its_own_ground_and_chart_colours(visit: Visit, scheme: str) -> None:
+    ground = visit.page.evaluate(
+        "getComputedStyle(document.querySelector('.stApp')).backgroundColor"
+    )
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}[scheme]
+    busy = {"light": "#0f4c81", "dark": "#8cc4f5"}[scheme]
+    assert visit.page.locator(f".stVegaLiteChart svg [fill='{busy}']").count() > 0
+
+
+def test_another_sites_name_does_not_reach_the_books(address: str) -> None:
+    """A name that resolves to loopback (DNS rebinding) gets no socket."""
+    host, port = urlsplit(address).hostname, urlsplit(address).port
+    for name, expected in (("evil.example", b"403"), ("127.0.0.1", b"101")):
+        with socket.create_connection((host, port), timeout=10) as raw:
+            raw.sendall(
+                f"GET /_stcore/stream HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: Upgrade\r\n"
+                "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+            )
+            assert raw.recv(64).split()[1] == expected, name
+
+
+def test_without_the_extra_it_says_what_to_install(config: Path, tmp_path: Path) -> None:
+    hide = tmp_path / "sitecustomize.py"
+    hide.write_text(
+        "import importlib.util as u\n"
+        "real = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'streamlit' else real(name, *a)\n"
+    )
+    command = [sys.executable, "-P", "-m", "rigledger", "--config", str(config), "dashboard"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(
+        "rigledger dashboard: streamlit not installed; install rigledger"
+    )

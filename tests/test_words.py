@@ -1,0 +1,146 @@
+"""Numbers and figures in words: rounding, signs, and what is unknown."""
+
+import datetime as dt
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rig import overview_example as example
+
+from dashboard import sentences, words
+
+NANO = 1_000_000_000
+ZONE = ZoneInfo(example.ZONE)
+
+
+@pytest.mark.parametrize(
+    ("nano", "text"),
+    [
+        (4_466_987_000, "4.47"),
+        (932_100_000, "0.932"),
+        (41_700_000, "0.0417"),
+        (412_300_000_000, "412"),
+        (17_000 * NANO, "17,000"),
+        (1_234_500_000_000, "1,230"),
+        (999_600_000_000, "1,000"),
+        (9_996_000_000, "10.0"),
+        (0, "0.00"),
+        (-412_300_000_000, "−412"),
+        (None, "unknown"),
+    ],
+)
+def test_headlines_have_three_significant_digits(nano: int | None, text: str) -> None:
+    assert words.headline(nano) == text
+
+
+@pytest.mark.parametrize(
+    ("nano", "text"),
+    [(80_000_000, "0.08"), (160_836, "less than 0.01"), (0, "0.00"), (None, "unknown")],
+)
+def test_amounts_in_sentences(nano: int | None, text: str) -> None:
+    assert words.amount(nano) == text
+
+
+@given(st.lists(st.integers(-(10**13), 10**13), min_size=1, max_size=9))
+def test_printed_parts_add_up_to_their_printed_sum(amounts: list[int]) -> None:
+    printed = [text.replace(",", "").replace("−", "-") for text in words.parts(amounts, 2)]
+    in_cents = [round(float(text) * 100) for text in printed]
+    assert sum(in_cents) == round(sum(amounts) / 10**7)
+    for cents, amount in zip(in_cents, amounts, strict=True):
+        assert abs(cents * 10**7 - amount) < 10**7
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (5, "5 s"),
+        (59.6, "1 min"),
+        (900, "15 min"),
+        (27_000, "7 h 30 min"),
+        (47 * 3600, "47 h"),
+        (12 * 86_400 + 4 * 3600, "12 d 4 h"),
+    ],
+)
+def test_spans(seconds: float, text: str) -> None:
+    assert words.span(round(seconds * NANO)) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(0.0826, "8.3 %"), (0.564, "56 %"), (0.0042, "0.42 %"), (0.0, "0 %"), (None, "unknown")],
+)
+def test_shares(ratio: float | None, text: str) -> None:
+    assert words.share(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1 request"), (41_207, "41,207 requests"), (78_240_000, "78.2 million requests")],
+)
+def test_counts(number: int, text: str) -> None:
+    assert words.count(number, "request") == text
+
+
+def sheet(full: int, marginal: int | None) -> dict[str, Any]:
+    told = example.month()["compare"][0]
+    return (
+        told
+        | {"savings_full_nano": full * NANO}
+        | {"savings_marginal_nano": None if marginal is None else marginal * NANO}
+    )
+
+
+@pytest.mark.parametrize(
+    ("full", "marginal", "ending"),
+    [
+        (-412, 37, "**412 USD less** than the rig did. Now that it is bought, running them here "
+                   "saved **37.0 USD**."),
+        (-412, -3, "**412 USD less** than the rig did. Now that it is bought, running them here "
+                   "cost **3.00 USD too much**."),
+        (80, 90, "**80.0 USD more** than the rig did. Against its electricity alone, running "
+                 "them here saved **90.0 USD**."),
+        (-412, None, "**412 USD less** than the rig did."),
+    ],
+)  # fmt: skip
+def test_the_answer_says_who_was_cheaper(full: int, marginal: int | None, ending: str) -> None:
+    told = sentences.answer(example.month(), sheet(full, marginal))
+    assert told.endswith(ending)
+
+
+def test_where_names_the_largest_step() -> None:
+    month = example.month()
+    told = sentences.where(month["waterfall_nano_per_mtok"], month["currency"])
+    assert told == "Of 4.47 USD, 3.72 (83 %) passed while nobody used the rig."
+
+
+def test_layers_say_what_lowered_them() -> None:
+    month = example.month()
+    assert sentences.layer("hours", month) == (
+        "Of 2,062 h of card time: 1,772 h idle, 110 h off, 8.0 h in other use, 2.0 h unknown."
+    )
+    assert "stood ready for 71.0 h and stranded for 3.2 h" in sentences.layer("occupancy", month)
+    assert "365 tokens per second a card" in sentences.layer("throughput", month)
+    high = example.month(layers=month["layers"] | {"throughput": 1.2})
+    assert sentences.layer("throughput", high).endswith("that peak was set too low.")
+    none = example.month(
+        layers={"hours": None, "occupancy": None, "throughput": None, "peak": {}}, capacity_ns=0
+    )
+    for name in ("hours", "occupancy", "throughput"):
+        assert sentences.layer(name, none).startswith("No ")
+
+
+def test_the_stranded_episode_has_cards_time_and_price() -> None:
+    names = {"GPU-a": "card0", "GPU-b": "card1", "GPU-c": "card2"}
+    told = sentences.stranded(example.stranded(), names, "USD", ZONE)
+    assert told == (
+        "14:00, for 15 min: requests queued on card0 while card1 and card2 stood by, 0.08 USD."
+    )
+    two = sentences.stranded(example.stranded() * 2, names, "USD", ZONE)
+    assert two.endswith("1 cheaper episode that day.")
+    assert sentences.stranded([], {}, "USD", dt.UTC).startswith("No card stood by")
+
+
+def test_names_cannot_become_markup() -> None:
+    assert sentences.plain("a_b*[x](y)") == r"a\_b\*\[x\](y)"
