@@ -1,0 +1,115 @@
+"""`rigledger report` at the front door: text and JSON of the same month, and its refusals."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rig.ledger import attempt, heartbeats, ledger
+
+import rigledger
+from collector.settings import load
+
+CONFIG = """
+[store]
+path = "{path}"
+
+[rig]
+name = "desk"
+
+[[hardware]]
+name = "box"
+price = "17000"
+in_service = 2026-10-01
+life_years = 4
+
+[[engines]]
+name = "on-A"
+url = "http://127.0.0.1:1"
+gpus = ["GPU-a"]
+slots = 2
+
+[[compare.prices]]
+name = "an API"
+input = "0.15"
+cache_read = "0.003"
+output = "0.60"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A rig with one request of 50 output tokens on 5 October 2026."""
+    file = tmp_path / "rigledger.toml"
+    file.write_text(CONFIG.format(path=tmp_path / "ledger"))
+    ledger(
+        load(file).store_path(),
+        [attempt("r", 0, 10, "GPU-a", engine="on-A"), *heartbeats(0, 600, ["on-A"])],
+    )
+    return file
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    code = rigledger.main(list(args))
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_json_is_the_month(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--config", str(config), "report", "2026-10", "--json")
+    month = json.loads(out)
+    assert code == 0
+    assert month["rig"] == "desk"
+    assert month["tokens"] == {
+        "input": 100,
+        "cache_read": 0,
+        "new": 100,
+        "output": 50,
+        "requests": 1,
+        "missing_usage": 0,
+    }
+    assert sum(month["states_ns"].values()) == month["capacity_ns"] == 31 * 86_400 * 10**9
+    # All of October's capital, 744 of 35,064 hours, on 50 tokens.
+    assert month["cost_nano"]["total"] == 17_000 * 10**9 * 744 // 35_064
+
+
+def test_text_says_the_price_first(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--config", str(config), "report", "2026-10")
+    assert code == 0
+    first, second = out.splitlines()[:2]
+    assert first == "desk · 2026-10 · UTC"
+    price = 17_000 * 744 / 35_064 / 50 * 1e6
+    assert second == f"{price:,.4f} USD per million output tokens, everything included"
+
+
+def test_out_writes_what_would_be_printed(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["--config", str(config), "report", "2026-10", "--format", "json"]
+    _, printed, _ = run(capsys, *args)
+    code, out, _ = run(capsys, *args, "--out", str(tmp_path / "october.json"))
+    assert (code, out) == (0, "")
+    assert (tmp_path / "october.json").read_text() == printed
+    code, _, err = run(capsys, *args, "--out", str(tmp_path / "no" / "where.json"))
+    assert code == 2
+    assert "where.json" in err
+
+
+@pytest.mark.parametrize("month", ["october", "2026-13", "2199-01"])
+def test_a_month_that_cannot_be_is_refused(
+    config: Path, month: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "--config", str(config), "report", month)
+    assert (code, out) == (2, "")
+    assert month in err
+    assert err.count("\n") == 1
+
+
+def test_a_missing_ledger_says_how_to_get_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rigledger.toml"
+    file.write_text(CONFIG.format(path=tmp_path / "nowhere"))
+    code, _, err = run(capsys, "--config", str(file), "report")
+    assert code == 2
+    assert "nowhere" in err
+    assert "rigledger" in err
