@@ -17,7 +17,7 @@ from collector.settings_check import split_address
 from collector.settings_file import DEFAULT
 from collector.supervise import Child, StartError, Tree
 
-START_S = 45.0
+START_S = 90.0
 # The page opens with whatever is there by then, and fills up while one looks at it.
 LOAD_S = 40.0
 
@@ -65,7 +65,7 @@ def _start(tree: Tree, settings: Settings, config: Path | None, *, demo: bool) -
     """Start everything in order; False when told to stop meanwhile. Raises StartError."""
     options = [] if config is None else ["--config", str(config)]
     collector = _url(settings.collector.listen) + "/healthz"
-    watch = ["--no-sources"] if demo else []
+    watch = ["--no-sources", "--log-level", "warning"] if demo else []
     command = [*_PYTHON, "rigledger", *options]
     if not tree.start(
         Child("collector", [*command, "collect", *watch], _answers(collector)), START_S

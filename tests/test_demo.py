@@ -187,7 +187,7 @@ def test_an_outage_leaves_no_witness_and_no_samples():
 
 
 def test_batches_never_part_an_instant():
-    due = [(n // 7, "{}") for n in range(5_000)]
+    due = [(n // 7, "{}") for n in range(10_000)]
     parts = list(batches(due))
     assert [event for part in parts for event in part] == due
     for first, second in pairwise(parts):

@@ -13,6 +13,7 @@ from rig.tree import Up, answers, free_ports, until
 from collector.clock import now_ns
 from collector.demo.feed import newest_ns
 from collector.settings import load
+from collector.snapshot import conflicts
 from collector.supervise import Child, StartError, Tree
 
 
@@ -105,7 +106,14 @@ def test_the_demo_keeps_its_books_apart(rig, start):
     assert settings.rig.name == "demo rig"
     assert settings.collector.listen == f"127.0.0.1:{ports[0]}"
     assert settings.store_path() == folder / "data/demo"
-    assert newest_ns(folder / "data/demo", now_ns()) > 0
+    reached_ns = newest_ns(folder / "data/demo", now_ns())
+    assert reached_ns > 0
+
+    again = start(folder, "up", "--demo")
+    until(again.said("loading the demo ledger: 0 %"), "it goes on where it was stopped")
+    assert again.interrupt() == 0
+    assert newest_ns(folder / "data/demo", now_ns()) > reached_ns
+    assert conflicts(folder / "data/demo") == {}
     assert (folder / "data/demo/manifest.sqlite").exists()
     assert [path.name for path in (folder / "data").iterdir()] == ["demo"]
 

@@ -9,7 +9,7 @@ import msgspec
 from collector.demo.ledger import Due
 from collector.settings_check import split_address
 
-BATCH = 1_500
+BATCH = 3_000
 TIMEOUT_S = 60
 _WAIT_S = 1.0
 
