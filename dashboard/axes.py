@@ -19,6 +19,7 @@ def _quoted(text: str) -> str:
 
 
 def axis_look(colours: Palette) -> dict[str, Any]:
+    """Fonts, sizes and colours of an axis."""
     return {
         "labelFont": FONT,
         "titleFont": FONT,
@@ -35,11 +36,13 @@ def axis_look(colours: Palette) -> dict[str, Any]:
 
 
 def names_axis(colours: Palette) -> alt.Axis:
+    """An axis of names, without a line."""
     look = axis_look(colours) | {"labelFontSize": 13, "labelColor": colours.text}
     return alt.Axis(ticks=False, domain=False, labelPadding=10, labelLimit=200, **look)
 
 
 def numbers_axis(colours: Palette) -> alt.Axis:
+    """An axis of amounts, with a few grid lines."""
     return alt.Axis(tickCount=5, domain=False, ticks=False, **axis_look(colours))
 
 

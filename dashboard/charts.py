@@ -108,11 +108,16 @@ def _bar(step: str, edges: tuple[int, int], text: str, total: int) -> dict[str, 
     }
 
 
-def trend(months: list[dict[str, Any]], currency: str, colours: Palette) -> alt.LayerChart:
+def trend(
+    months: list[dict[str, Any]], chosen: str, currency: str, colours: Palette
+) -> alt.LayerChart:
     """Full price per month as bars, the API bills for the same requests as marks across them.
 
-    `months` as an overview's `trend`; a month without output tokens has no bar, its name stays.
+    `months` as `overview.trend` gives them; the name of the `chosen` one is bold. A month without
+    output tokens has no bar, its name stays.
     """
+    step = max(24, min(76, 304 // max(len(months), 1)))
+    roomy = step >= 40
     own, api = trend_rows(months)
     labels = [_month_label(entry["month"]) for entry in months]
     title = f"{currency} per million output tokens"
@@ -122,7 +127,13 @@ def trend(months: list[dict[str, Any]], currency: str, colours: Palette) -> alt.
         title=None,
         scale=alt.Scale(domain=labels, paddingInner=0.45, paddingOuter=0.3),
         axis=alt.Axis(
-            labelAngle=0, ticks=False, labelExpr="split(datum.label, ' ')", **axis_look(colours)
+            labelAngle=0,
+            ticks=False,
+            labelExpr="split(datum.label, ' ')",
+            labelFontWeight=alt.condition(
+                f"datum.value === '{_month_label(chosen)}'", alt.value("bold"), alt.value("normal")
+            ),
+            **(axis_look(colours) | {"labelFontSize": 12 if roomy else 10}),
         ),
     )
     top = max([row["price"] for row in own + api], default=1.0)
@@ -148,16 +159,19 @@ def trend(months: list[dict[str, Any]], currency: str, colours: Palette) -> alt.
         )
     )
     figures = (
-        alt.Chart(inline(own))
+        alt.Chart(inline(own if roomy else own[-1:]))
         .mark_text(dy=-8, font=FONT, fontSize=13, color=colours.text)
         .encode(x=x, y=y, text="text:N")
     )
-    marks = (
+    # A halo in the page's colour keeps the mark apart from the bar it crosses.
+    halo, marks = (
         alt.Chart(inline(api))
-        .mark_tick(thickness=3, color=colours.api, orient="horizontal", size=62)
+        .mark_tick(thickness=thickness, color=colour, orient="horizontal", size=step * 0.82)
         .encode(x=x, y=y, tooltip=tooltip)
+        for thickness, colour in ((7, colours.page), (3, colours.api))
     )
-    return dress([bars, marks, figures], colours, 210, width=90 + 76 * len(months))
+    layers = [bars, halo, marks, figures]
+    return dress(layers, colours, 210, width=62 + step * len(months))
 
 
 def trend_rows(
@@ -218,7 +232,7 @@ def cost_split(cost_nano: dict[str, int], currency: str, colours: Palette) -> al
 
 def _month_label(month: str) -> str:
     date = dt.date.fromisoformat(f"{month}-01")
-    return f"{date:%b} {date:%Y}"
+    return f"{date:%b} ’{date:%y}"
 
 
 def _step_colour(step: str, colours: Palette) -> str:

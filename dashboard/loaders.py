@@ -56,11 +56,13 @@ def months(settings: Settings, now_ns: int) -> list[str]:
 
 
 def load_month(settings: Settings, month: str) -> tuple[Overview, list[dict[str, Any]]]:
-    """A month's overview and the trend of months up to it. Raises BrokenIdentity."""
-    period = month_of(month, settings.zone)
-    read = _running if is_running(settings, month) else _past
-    told = read(repr(settings), settings, period)
-    return told, [*_before(settings, period), _entry(told.month)]
+    """A month's overview and the trend of months around it. Raises BrokenIdentity."""
+    told = _told(settings, month_of(month, settings.zone))
+    running = month_at(time.time_ns(), settings.zone)
+    months = _trend_to(settings, running)
+    if month in {entry["month"] for entry in months}:
+        return told, months
+    return told, _trend_to(settings, month_of(month, settings.zone))
 
 
 def is_running(settings: Settings, month: str) -> bool:
@@ -83,6 +85,15 @@ def day_span(settings: Settings, day: str) -> tuple[int, int]:
     """A local day, `2026-11-29`, as [from, to) in ns since the epoch."""
     date = dt.date.fromisoformat(day)
     return settings.midnight_ns(date), settings.midnight_ns(date + dt.timedelta(days=1))
+
+
+def _told(settings: Settings, period: Period) -> Overview:
+    read = _running if is_running(settings, period.name) else _past
+    return read(repr(settings), settings, period)
+
+
+def _trend_to(settings: Settings, period: Period) -> list[dict[str, Any]]:
+    return [*_before(settings, period), _entry(_told(settings, period).month)]
 
 
 def _before(settings: Settings, period: Period) -> list[dict[str, Any]]:

@@ -83,7 +83,7 @@ LIGHT = Palette(
     line="#e4e2dd",
     page="#ffffff",
     own="#0f4c81",
-    api="#b3541e",
+    api="#00806f",
     capital="#5d6775",
     energy="#d9a441",
 )
@@ -107,7 +107,7 @@ DARK = Palette(
     line="#30333b",
     page="#16181d",
     own="#8cc4f5",
-    api="#f2a071",
+    api="#4fd6b8",
     capital="#98a1af",
     energy="#d9a347",
 )

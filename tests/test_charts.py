@@ -25,7 +25,7 @@ def drawn(colours: Palette) -> dict[str, alt.LayerChart]:
     month = example.month()
     return {
         "waterfall": charts.waterfall(month["waterfall_nano_per_mtok"], "USD", colours),
-        "trend": charts.trend(example.trend(), "USD", colours),
+        "trend": charts.trend(example.trend(), "2026-11", "USD", colours),
         "cost": charts.cost_split(month["cost_nano"], "USD", colours),
         "strips": strips.day_strips(example.strips(), NAMES, DAY, ZONE, colours),
     }
@@ -159,10 +159,18 @@ def test_a_month_without_a_price_has_no_bar() -> None:
     months = example.trend()
     months[0] = months[0] | {"full_nano_per_mtok": None, "compare": {"an API": None}}
     own, api = charts.trend_rows(months)
-    assert [row["month"] for row in own] == ["Nov 2026"]
-    assert [(row["month"], row["text"]) for row in api] == [("Nov 2026", "0.930")]
-    spec = charts.trend(months, "USD", LIGHT).to_dict()
-    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["Oct 2026", "Nov 2026"]
+    assert [row["month"] for row in own] == ["Nov ’26"]
+    assert [(row["month"], row["text"]) for row in api] == [("Nov ’26", "0.930")]
+    spec = charts.trend(months, "2026-11", "USD", LIGHT).to_dict()
+    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["Oct ’26", "Nov ’26"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 12])
+def test_the_trend_is_as_wide_as_its_months_and_fits_its_column(count: int) -> None:
+    months = [example.trend()[0] | {"month": f"2026-{n:02d}"} for n in range(1, count + 1)]
+    spec = charts.trend(months, "2026-01", "USD", LIGHT).to_dict()
+    assert 62 + 24 * count <= spec["width"] <= 62 + 76 * count
+    assert spec["width"] <= 366
 
 
 def test_axes_name_their_unit() -> None:

@@ -122,13 +122,13 @@ def _trend(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette)
     names = [plain(sheet["name"]) for sheet in month["compare"]]
     st.markdown("**Month by month**", help=meanings.TREND)
     st.altair_chart(
-        charts.trend(trend, month["currency"], colours),
+        charts.trend(trend, month["period"]["name"], month["currency"], colours),
         theme=None,
         width="content",
         key="trend",
         alt="Full price per million output tokens by month",
     )
-    beside = f"; orange marks: {' and '.join(names)}" if names else ""
+    beside = f"; green marks: {' and '.join(names)}" if names else ""
     st.caption(f"Bars: this rig's full price{beside}.")
 
 
