@@ -101,7 +101,7 @@ class Service:
                 limits=self._limits,
             )
             self._taps.append(tap)
-            runner = web.ServerRunner(tap.server(), shutdown_timeout=0.1)
+            runner = web.ServerRunner(tap.server, shutdown_timeout=0.1)
             self._runners.append(runner)
             await runner.setup()
             address = await _listen(runner, declared.engine, declared.listen)
@@ -111,8 +111,8 @@ class Service:
         for runner in self._runners:
             for site in list(runner.sites):
                 await site.stop()
-            if runner.server is not None:
-                runner.server.pre_shutdown()
+        # Connections accepted before that begin their requests now.
+        await asyncio.sleep(0)
         await asyncio.gather(*(tap.drain(self._drain_s) for tap in self._taps))
 
     async def _beat(self) -> None:

@@ -55,12 +55,13 @@ class Tap:
         ids: EventIds,
         limits: Limits,
     ) -> None:
-        """Create it inside a running event loop; `close` frees its connections."""
+        """Create it inside a running event loop; `server` is to be put on a port, `close` frees
+        its connections to the engine."""
         self._assignments = assignments
         self._origin = origin
         self._put = put
         self._ids = ids
-        self._running: set[asyncio.Task[object]] = set()
+        self._running: dict[asyncio.Task[object], web.RequestHandler] = {}
         self._out_of_time = False
         # A connection of its own for each request: engines close idle ones when they like, which
         # would fail a request that they never saw, and llama.cpp's server keeps a thread waiting
@@ -77,10 +78,7 @@ class Tap:
             max_field_size=HEAD_BYTES,
             max_headers=1024,
         )
-
-    def server(self) -> web.Server:
-        """The HTTP server for this tap's port."""
-        return web.Server(
+        self.server = web.Server(
             self.handle,
             handler_cancellation=True,
             auto_decompress=False,
@@ -98,7 +96,7 @@ class Tap:
         if watch.operation is not None and not watch.request_id:
             headers[REQUEST_ID] = watch.request_id = f"tap-{self._ids.next()}"
         task = cast("asyncio.Task[object]", asyncio.current_task())
-        self._running.add(task)
+        self._running[task] = request.protocol
         try:
             return await self._exchange(request, headers, watch)
         except asyncio.CancelledError:
@@ -112,14 +110,20 @@ class Tap:
             watch.end("upstream_error")
             return _hang_up(request)
         finally:
-            self._running.discard(task)
+            del self._running[task]
             self._book(watch)
 
     async def drain(self, seconds: float) -> None:
-        """Wait for running requests; those still running after `seconds` are cut and booked."""
-        running = set(self._running)
-        if running:
-            await asyncio.wait(running, timeout=seconds)
+        """Close idle connections and wait for running requests; those still running after
+        `seconds` are cut and booked. The caller has stopped listening."""
+        busy = set(self._running.values())
+        for connection in self.server.connections:
+            if connection in busy:
+                connection.close()
+            else:
+                connection.force_close()
+        if self._running:
+            await asyncio.wait(set(self._running), timeout=seconds)
         self._out_of_time = True
         left = set(self._running)
         for task in left:

@@ -138,6 +138,9 @@ def test_a_stop_lets_streams_finish_up_to_the_limit(tmp_path, patient):
         finish = asyncio.Event()
 
         async def play(wire: Wire):
+            if wire.received.start_line.startswith(b"GET"):
+                await wire.send(answer(b"ok"))
+                return
             await wire.send(stream_head())
             await wire.send_chunk(data)
             await (finish if patient else wire.gone).wait()
@@ -150,12 +153,17 @@ def test_a_stop_lets_streams_finish_up_to_the_limit(tmp_path, patient):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(request(b'{"stream": true}'))
             raw = await reader.readuntil(data)
+            idle, idle_writer = await asyncio.open_connection("127.0.0.1", port)
+            idle_writer.write(request(b"", method=b"GET", target=b"/health", close=False))
+            await idle.readuntil(b"\r\n\r\nok")
             stopping = asyncio.create_task(asyncio.to_thread(route.stop))
             with pytest.raises(ConnectionError):
                 while True:
                     _, late = await asyncio.open_connection("127.0.0.1", port)
                     late.close()
                     await asyncio.sleep(0.02)
+            assert await asyncio.wait_for(idle.read(), 5) == b""
+            idle_writer.close()
             finish.set()
             raw += await reader.read()
             writer.close()

@@ -29,6 +29,7 @@ def payloads(stream: bytes, cuts: list[int] | None = None, limit_bytes: int = 1 
         (b": keep-alive\n\ndata: a\n\n", [b"a"]),
         (b"event: x\nid: 7\nretry: 1\ndata: a\n\n", [b"a"]),
         (b"data: a\ndata: b\n\n", [b"a\nb"]),
+        (b"data: a\r\ndata: b\r\n\r\n", [b"a\nb"]),
         (b"data: a", [b"a"]),
         (b"data: a\n", [b"a"]),
         (b"data: a\r", [b"a"]),

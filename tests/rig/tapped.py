@@ -48,7 +48,7 @@ async def tapped(upstream_url: str, limits: Limits | None = None) -> AsyncIterat
         ids=EventIds(),
         limits=limits or Limits(),
     )
-    runner = web.ServerRunner(tap.server(), shutdown_timeout=0.1)
+    runner = web.ServerRunner(tap.server, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     port = runner.addresses[0][1]
