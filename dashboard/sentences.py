@@ -44,6 +44,17 @@ def unpriced(sheet: dict[str, Any]) -> str:
     )
 
 
+def elsewhere(month: dict[str, Any]) -> str:
+    """How the rig's cost stands beside the first API's bill, with a cache and without."""
+    sheet, currency = month["compare"][0], month["currency"]
+    return (
+        f"At {plain(sheet['name'])} this would have been a bill of "
+        f"{words.cents(sheet['same_hits_nano'])} {currency} with the cache hits the rig had, "
+        f"{words.cents(sheet['no_cache_nano'])} without any; the rig cost "
+        f"{words.cents(month['cost_nano']['total'])}."
+    )
+
+
 def where(steps: list[dict[str, Any]], currency: str) -> str:
     """What the waterfall shows: its largest step and its share."""
     total = sum(step["nano_per_mtok"] for step in steps)

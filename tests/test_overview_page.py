@@ -63,10 +63,11 @@ def test_the_answer_is_the_one_worked_out_on_paper(show: Show) -> None:
     told = figures(at)
     assert told["USD per million output tokens"] == page.FULL
     assert told["the same requests at an API"] == page.API
-    assert told["saved against full cost, USD"] == page.SAVED
+    assert told["USD saved against full"] == page.SAVED
     assert told["output tokens"] == "2 million"
     assert told["requests"] == "1"
     assert "would have cost **737 USD less** than the rig did" in text(at)
+    assert "a bill of 7.00 USD with the cache hits the rig had, 7.00 without any" in text(at)
     assert "October 2026 cost **744.00 USD**: 744.00 hardware and 0.00 electricity." in text(at)
 
 
@@ -75,7 +76,7 @@ def test_what_is_not_known_is_not_shown_as_zero(show: Show) -> None:
     told = figures(at)
     assert told["USD per million output tokens, at least"] == page.FULL
     assert "at least 744.00 USD**: 744.00 hardware and electricity not priced." in text(at)
-    assert told["saved against marginal cost, USD"] == "unknown"
+    assert told["USD saved against marginal"] == "unknown"
     assert told["marginal price per million"] == "unknown"
 
 

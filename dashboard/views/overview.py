@@ -15,6 +15,7 @@ from dashboard import charts, loaders, meanings, sentences, strips, words
 from dashboard.palette import STATE_WORDS, STATES, Palette, palette
 from dashboard.sentences import plain
 from dashboard.views import empty
+from dashboard.views import overview_details as details
 
 
 def page(settings: Settings, month: str) -> None:
@@ -50,9 +51,10 @@ def show(told: Overview, trend: list[dict[str, Any]], settings: Settings) -> Non
     empty.missing_assumptions(settings)
     money(month, settings, colours)
     day(told, settings, colours)
-    layers(month)
-    groups(month)
-    quality(month)
+    details.layers(month)
+    details.elsewhere(month)
+    details.groups(month)
+    details.quality(month)
 
 
 def answer(
@@ -93,12 +95,12 @@ def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
     rows = [st.columns(2, wrap=False) for _ in range(3)]
     if sheet is not None:
         rows[0][0].metric(
-            f"saved against full cost, {currency}",
+            f"{currency} saved against full",
             words.change(sheet["savings_full_nano"]),
             help=meanings.SAVED_FULL,
         )
         rows[0][1].metric(
-            f"saved against marginal cost, {currency}",
+            f"{currency} saved against marginal",
             words.change(sheet["savings_marginal_nano"]),
             help=meanings.SAVED_MARGINAL,
         )
@@ -206,75 +208,3 @@ def legend(frame: pl.DataFrame, colours: Palette) -> str:
         '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(310px,1fr));'
         f'gap:6px 24px;font-size:0.875rem">{"".join(items)}</div>'
     )
-
-
-def layers(month: dict[str, Any]) -> None:
-    """The three ratios between what the cards could and what they did."""
-    st.subheader("What lowers the output", anchor=False)
-    st.markdown(
-        "Three ratios lie between what the cards could produce and what they did; "
-        "each is a share of the one before."
-    )
-    told = (
-        ("hours", "Hours", meanings.HOURS),
-        ("occupancy", "Occupancy", meanings.OCCUPANCY),
-        ("throughput", "Throughput", meanings.THROUGHPUT),
-    )
-    for column, (name, title, meaning) in zip(st.columns(3), told, strict=True):
-        with column:
-            st.metric(title, words.share(month["layers"][name]), help=meaning)
-            st.caption(sentences.layer(name, month))
-
-
-def groups(month: dict[str, Any]) -> None:
-    """Who used the rig: models, projects, sessions with tokens and money."""
-    kinds = {"Models": "model", "Projects": "project", "Sessions": "session"}
-    if not month["tokens"]["requests"]:
-        return
-    currency = month["currency"]
-    st.subheader("Who used it", anchor=False)
-    kind = st.segmented_control(
-        "Group by", list(kinds), default="Models", key="group", label_visibility="collapsed"
-    )
-    rows = month["groups"][kinds[kind or "Models"]]
-    frame = pl.DataFrame(
-        {
-            "name": [row["name"] for row in rows],
-            "requests": [row["requests"] for row in rows],
-            "output": [row["output_tokens"] for row in rows],
-            "busy": [_amount(row["busy_cost_nano"]) for row in rows],
-            "full": [_amount(row["full_cost_nano"]) for row in rows],
-        },
-        schema={
-            "name": pl.String,
-            "requests": pl.Int64,
-            "output": pl.Int64,
-            "busy": pl.Float64,
-            "full": pl.Float64,
-        },
-    )
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        frame,
-        hide_index=True,
-        column_order=("name", "full", "busy", "output", "requests"),
-        height="auto" if frame.height <= 10 else 388,
-        column_config={
-            "name": st.column_config.TextColumn(kind or "Models"),
-            "requests": number("requests", format="localized", help=meanings.GROUPS_REQUESTS),
-            "output": number("output tokens", format="localized", help=meanings.OUTPUT),
-            "busy": number(f"busy cost, {currency}", format="%.2f", help=meanings.GROUPS_BUSY),
-            "full": number(f"full cost, {currency}", format="%.2f", help=meanings.GROUPS_FULL),
-        },
-    )
-
-
-def quality(month: dict[str, Any]) -> None:
-    """What is not known, and which figures that touches."""
-    st.subheader("How far to trust this", anchor=False, help=meanings.QUALITY)
-    lines = sentences.quality(month)
-    st.markdown("\n".join(f"- {line}" for line in lines) if lines else sentences.NO_FLAGS)
-
-
-def _amount(nano: int | None) -> float | None:
-    return None if nano is None else nano / words.NANO

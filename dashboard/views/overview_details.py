@@ -1,0 +1,108 @@
+"""The overview's lower half: layers, bills elsewhere, groups, and how far to trust it all."""
+
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from dashboard import meanings, sentences, words
+
+
+def layers(month: dict[str, Any]) -> None:
+    """The three ratios between what the cards could and what they did."""
+    st.subheader("What lowers the output", anchor=False)
+    st.markdown(
+        "Three ratios lie between what the cards could produce and what they did; "
+        "each is a share of the one before."
+    )
+    told = (
+        ("hours", "Hours", meanings.HOURS),
+        ("occupancy", "Occupancy", meanings.OCCUPANCY),
+        ("throughput", "Throughput", meanings.THROUGHPUT),
+    )
+    for column, (name, title, meaning) in zip(st.columns(3), told, strict=True):
+        with column:
+            st.metric(title, words.share(month["layers"][name]), help=meaning)
+            st.caption(sentences.layer(name, month))
+
+
+def elsewhere(month: dict[str, Any]) -> None:
+    """The bills for the same requests at the configured APIs."""
+    if not month["compare"] or not month["tokens"]["requests"]:
+        return
+    currency = month["currency"]
+    st.subheader("The same requests elsewhere", anchor=False)
+    st.markdown(sentences.elsewhere(month))
+    columns = (
+        ("same hits", "same_hits_nano", meanings.BILL_SAME_HITS),
+        ("no cache", "no_cache_nano", meanings.BILL_NO_CACHE),
+        ("saved against full", "savings_full_nano", meanings.SAVED_FULL),
+        ("saved against marginal", "savings_marginal_nano", meanings.SAVED_MARGINAL),
+        ("output only, per million", "output_only_nano_per_mtok", meanings.OUTPUT_ONLY),
+    )
+    frame = pl.DataFrame(
+        {"API": [sheet["name"] for sheet in month["compare"]]}
+        | {
+            title: pl.Series([_amount(sheet[key]) for sheet in month["compare"]], dtype=pl.Float64)
+            for title, key, _ in columns
+        }
+    )
+    config: Any = {
+        title: st.column_config.NumberColumn(f"{title}, {currency}", format="%.2f", help=meaning)
+        for title, _, meaning in columns
+    }
+    st.dataframe(frame, hide_index=True, column_config=config, placeholder=words.UNKNOWN)
+
+
+def groups(month: dict[str, Any]) -> None:
+    """Who used the rig: models, projects, sessions with tokens and money."""
+    kinds = {"Models": "model", "Projects": "project", "Sessions": "session"}
+    if not month["tokens"]["requests"]:
+        return
+    currency = month["currency"]
+    st.subheader("Who used it", anchor=False)
+    kind = st.segmented_control(
+        "Group by", list(kinds), default="Models", key="group", label_visibility="collapsed"
+    )
+    rows = month["groups"][kinds[kind or "Models"]]
+    frame = pl.DataFrame(
+        {
+            "name": [row["name"] for row in rows],
+            "requests": [row["requests"] for row in rows],
+            "output": [row["output_tokens"] for row in rows],
+            "busy": [_amount(row["busy_cost_nano"]) for row in rows],
+            "full": [_amount(row["full_cost_nano"]) for row in rows],
+        },
+        schema={
+            "name": pl.String,
+            "requests": pl.Int64,
+            "output": pl.Int64,
+            "busy": pl.Float64,
+            "full": pl.Float64,
+        },
+    )
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        frame,
+        hide_index=True,
+        column_order=("name", "full", "busy", "output", "requests"),
+        height="auto" if frame.height <= 10 else 388,
+        column_config={
+            "name": st.column_config.TextColumn(kind or "Models"),
+            "requests": number("requests", format="localized", help=meanings.GROUPS_REQUESTS),
+            "output": number("output tokens", format="localized", help=meanings.OUTPUT),
+            "busy": number(f"busy cost, {currency}", format="%.2f", help=meanings.GROUPS_BUSY),
+            "full": number(f"full cost, {currency}", format="%.2f", help=meanings.GROUPS_FULL),
+        },
+    )
+
+
+def quality(month: dict[str, Any]) -> None:
+    """What is not known, and which figures that touches."""
+    st.subheader("How far to trust this", anchor=False, help=meanings.QUALITY)
+    lines = sentences.quality(month)
+    st.markdown("\n".join(f"- {line}" for line in lines) if lines else sentences.NO_FLAGS)
+
+
+def _amount(nano: int | None) -> float | None:
+    return None if nano is None else nano / words.NANO
