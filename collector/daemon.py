@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import pyarrow as pa
+
 from collector import guard, serve
 from collector.commit import Committer, Feed
 from collector.events import Event
@@ -64,6 +66,7 @@ class Sealer:
             try:
                 rows = self._store.seal()
                 log.info("sealed %d rows", rows)
+                pa.default_memory_pool().release_unused()  # a seal's tables are not needed soon
             except StoreUnavailable as error:
                 log.error("sealing failed and is tried again: %s", error)
                 self._stop.wait(SEAL_RETRY_SECONDS)

@@ -102,16 +102,24 @@ def _line(line: bytes) -> Any:
 def _json(body: bytes) -> Any:
     try:
         tree = msgspec.json.decode(body)
-        if b"\\" not in body and _pairs(body) == _pairs(msgspec.json.encode(tree)):
+        if _counts(body) and _keys(body) == _keys(msgspec.json.encode(tree)):
             return tree
     except (msgspec.MsgspecError, RecursionError, OverflowError):
         pass
     return _careful(body)
 
 
-def _pairs(body: bytes) -> int:
-    """Key-value pairs in JSON without backslashes: every colon outside strings is one."""
-    return b"".join(body.split(b'"')[::2]).count(b":")
+def _counts(body: bytes) -> bool:
+    """Whether `_keys` may be trusted: no escapes, and no space before a colon."""
+    return not any(mark in body for mark in (b"\\", b" :", b"\t:", b"\n:", b"\r:"))
+
+
+def _keys(body: bytes) -> int:
+    """Keys in the text, and strings that begin with a colon.
+
+    A reader that keeps the last of two equal keys writes fewer than it has read.
+    """
+    return body.count(b'":')
 
 
 def _careful(body: bytes) -> Any:

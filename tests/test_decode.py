@@ -97,7 +97,7 @@ def test_a_bad_event_is_refused_by_field_and_its_neighbours_kept(
         assert refusal.event_id == item["event_id"]
 
 
-@pytest.mark.parametrize("spacing", ["", " ", "\n"])
+@pytest.mark.parametrize("spacing", ["", " ", "\n", "\t  "])
 def test_a_key_that_stands_twice_is_refused(spacing: str) -> None:
     good = json.dumps(sample_json(1))
     twice = good[:-1] + f', "power_mw"{spacing}: 7}}'
@@ -110,10 +110,21 @@ def test_a_key_that_stands_twice_is_refused(spacing: str) -> None:
 
 
 def test_colons_and_quotes_inside_text_are_no_keys() -> None:
-    for name in ('a":b', "a: b", 'say "x": 1', "\\", "é:"):
+    for name in (":", ":a", " :a", 'a":b', "a: b", 'say "x": 1', "\\", "é:"):
         (told, refusals) = decode(json.dumps([sample_json(device=name)]).encode())
         assert refusals == []
         assert told[0][1].device == name  # type: ignore[attr-defined]
+
+
+def test_no_space_before_a_colon_hides_a_key_that_stands_twice() -> None:
+    """One key more and one spaced key less must not add up to the right number."""
+    good = json.dumps(sample_json(1))
+    tricky = good.replace('"rig":', '"rig"  :', 1)[:-1] + ', "power_mw": 7}'
+    (refusal,) = decode(f"[{tricky}]".encode())[1]
+    assert refusal.field == "power_mw"
+    colon = good[:-1] + ', "device": ":x"}'
+    (refusal,) = decode(f"[{colon}]".encode())[1]
+    assert refusal.field == "device"
 
 
 def deep(levels: int) -> Any:
