@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from collector.columns import schema, time_column
 from collector.manifest import MANIFEST, sync_folder
 
-ROUND_ROWS = 200_000  # bounds the memory of one round
+ROUND_ROWS = 25_000  # bounds the memory of one round
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rig.events import NOON_NS, host
 
+from collector import seal
 from collector.clock import SECOND_NS
 from collector.events import Engine, Event, Host
 from collector.manifest import LedgerError
@@ -194,6 +195,16 @@ def test_sealing_sorts_by_kind_and_utc_month(tmp_path: Path) -> None:
     ]
     assert [pq.read_metadata(path / name).num_rows for name in files] == [1, 2, 1]
     assert len(rows(path)) == 3
+
+
+def test_a_large_seal_goes_in_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal, "ROUND_ROWS", 100)
+    with Store(tmp_path) as store:
+        for start, size in ((0, 60), (60, 60), (120, 250), (370, 30)):  # a batch is never split
+            store.append([host(start + n) for n in range(size)])
+        assert store.seal() == 400
+        assert (store.hot_rows, store.hot_batches, store.segments()) == (0, 0, 4)
+    assert len(values(tmp_path)) == 400
 
 
 def test_appends_go_on_during_a_seal(tmp_path: Path) -> None:
