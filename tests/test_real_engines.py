@@ -26,7 +26,7 @@ from collector.snapshot import snapshot
 
 WHOLE_REQUESTS = 180
 ABORTED_REQUESTS = 20
-ABORTED_TOKENS = 3000
+ABORTED_TOKENS = 7000
 SHOWN_CHUNKS = 3
 TOPICS = ("the ledger of a small workshop", "a card that stands idle", "tokens by night")
 
