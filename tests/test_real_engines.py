@@ -6,7 +6,9 @@ second witness.
 
 import asyncio
 import contextlib
+import datetime as dt
 import json
+import os
 import random
 import socket
 import subprocess
@@ -15,11 +17,13 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from itertools import pairwise
 
 import aiohttp
 import pyarrow.parquet as pq
 import pytest
 from rig.llama import llama_servers
+from rig.nvml import FakeCards
 from rig.route import Route
 
 from collector.snapshot import snapshot
@@ -28,6 +32,25 @@ WHOLE_REQUESTS = 180
 ABORTED_REQUESTS = 20
 ABORTED_TOKENS = 7000
 SHOWN_CHUNKS = 3
+DRAW_MW = 250_000
+# What the report is told of the rig beside the settings that the taps and the collector ran with.
+ASSETS = """
+[[hardware]]
+name = "workstation"
+price = "17000"
+in_service = {month}-01
+life_years = 4
+
+[[electricity]]
+from = {month}-01
+price_per_kwh = "0.20"
+
+[[compare.prices]]
+name = "an API"
+input = "0.15"
+cache_read = "0.003"
+output = "0.60"
+"""
 TOPICS = ("the ledger of a small workshop", "a card that stands idle", "tokens by night")
 
 
@@ -49,14 +72,17 @@ class Seen:
 class Collect:
     """`rigledger collect` as a process."""
 
-    def __init__(self, config, port, log):
+    def __init__(self, config, port, log, environment):
+        self._environment = {**os.environ, **environment}
         self._command = [sys.executable, "-m", "rigledger", "--config", str(config), "collect"]
         self._url = f"http://127.0.0.1:{port}/healthz"
         self._log = log
 
     def start(self):
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, env=self._environment
+            )
         due = time.monotonic() + 30
         while time.monotonic() < due and self.process.poll() is None:
             with (
@@ -209,13 +235,21 @@ async def scenario(servers, route, collector, data):
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("real")
+def folder(tmp_path_factory):
+    """Where the story's settings, ledger and logs lie."""
+    return tmp_path_factory.mktemp("real")
+
+
+@pytest.fixture(scope="module")
+def story(folder, nvml_library):
     port = free_port()
+    cards = FakeCards(nvml_library, folder)
+    for number in range(3):
+        cards.add(f"GPU-{number}", power=DRAW_MW, energy=None)
     with llama_servers(3, folder, width=128, layers=3) as servers:
         engines = {f"card{n}": server.url for n, server in enumerate(servers)}
         route = Route(folder, engines, f"127.0.0.1:{port}")
-        collector = Collect(folder / "route.toml", port, folder / "collect.log")
+        collector = Collect(folder / "route.toml", port, folder / "collect.log", cards.environment)
         collector.start()
         try:
             route.start()
@@ -275,3 +309,73 @@ def test_aborted_streams_are_counted_by_what_they_showed(story):
         assert row["input_tokens"] is None
         assert seen.chunks <= row["output_tokens"] < ABORTED_TOKENS
         assert row["finish_reason"] is None
+
+
+@pytest.fixture(scope="module")
+def report(story, folder):
+    """The month's report as the command prints it, after the collector has stopped."""
+    last = max(row["received_at_ns"] for row in story[4])
+    month = dt.datetime.fromtimestamp(last / 1e9, dt.UTC).strftime("%Y-%m")
+    config = folder / "report.toml"
+    config.write_text((folder / "route.toml").read_text() + ASSETS.format(month=month))
+    command = [sys.executable, "-m", "rigledger", "--config", str(config)]
+    done = subprocess.run(
+        [*command, "report", month, "--json"], capture_output=True, check=True, text=True
+    )
+    return json.loads(done.stdout), folder / "data"
+
+
+def test_the_report_counts_what_the_ledger_holds(story, report):
+    final, (month, _) = story[4], report
+    tokens = month["tokens"]
+    assert tokens["requests"] == 200
+    assert tokens["missing_usage"] == ABORTED_REQUESTS
+    assert tokens["output"] == sum(row["output_tokens"] for row in final)
+    assert tokens["input"] == sum(row["input_tokens"] or 0 for row in final)
+    assert tokens["cache_read"] == sum(row["cache_read_tokens"] or 0 for row in final)
+    assert sum(month["states_ns"].values()) == month["capacity_ns"]
+    assert sum(month["states_cost_nano"].values()) == month["cost_nano"]["total"]
+
+
+def test_the_reports_cost_is_right_by_hand(report):
+    month, data = report
+    elapsed_ns = month["capacity_ns"] // 3
+    first = dt.datetime.fromisoformat(month["period"]["from"])
+    life_ns = (first.replace(year=first.year + 4) - first) // dt.timedelta(microseconds=1) * 1000
+    assert month["cost_nano"]["capital"] == 17_000 * 10**9 * elapsed_ns // life_ns
+
+    energy_uj, intervals = 0, 0
+    for card in range(3):
+        times = sorted(at for at, device in samples(data) if device == f"GPU-{card}")
+        steps = [b - a for a, b in pairwise(times)]
+        usual = sorted(steps)[(len(steps) - 1) // 2]
+        for step in steps:
+            if step <= 3 * usual:
+                energy_uj += DRAW_MW * step // 10**6
+                intervals += 1
+    assert intervals > 10
+    assert month["energy_uj"]["cards"] == energy_uj
+    # Rounded once per card and quarter of an hour, so by at most half a nano for each.
+    nano = energy_uj * 20 * 10**7 / 3.6e12
+    assert abs(month["cost_nano"]["energy"] - nano) <= 3 * 4
+
+
+def test_the_reports_api_bill_is_right_by_hand(story, report):
+    whole, month = story[0], report[0]
+    bill = sum(
+        (seen.prompt - seen.cached) * 150 + seen.cached * 3 + seen.emitted * 600 for seen in whole
+    )
+    (entry,) = month["compare"]
+    assert entry["same_hits_nano"] == bill
+    assert entry["unpriced_requests"] == ABORTED_REQUESTS
+
+
+def samples(data):
+    """(instant, card) of every reading in the ledger."""
+    found = snapshot(data, "sample", 0, 2**62)
+    tables = [found.hot, *(pq.read_table(file) for file in found.files)]
+    return [
+        (row["at_ns"], row["device"])
+        for table in tables
+        for row in table.select(["at_ns", "device"]).to_pylist()
+    ]
