@@ -47,7 +47,13 @@ def _overview() -> None:
         header(settings, None)
         empty.no_ledger(settings)
         return
-    chosen = header(settings, _months(settings, now_ns))
+    try:
+        months = _months(settings, now_ns)
+    except loaders.UNREADABLE as error:
+        header(settings, None)
+        empty.unreadable(settings, error)
+        return
+    chosen = header(settings, months)
     if chosen is not None:
         overview.page(settings, chosen)
 

@@ -7,19 +7,29 @@ events may still change it).
 import argparse
 import datetime as dt
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import streamlit as st
 
+from analytics.identities import BrokenIdentity
 from analytics.overview import Overview, overview, trend
 from analytics.periods import Period, month_at, month_before, month_of
 from analytics.read import Ledger
+from collector.manifest import LedgerError
+from collector.migrations import SchemaTooNew
 from collector.settings import Settings, load
 
+# What reading a ledger may raise: books that do not add up, or files that cannot be read.
+UNREADABLE = (
+    *(BrokenIdentity, LedgerError, SchemaTooNew),
+    *(OSError, sqlite3.Error, duckdb.Error),
+)
 REFRESH_S = 30
 # Shorter than the page's refresh, so that each one finds the value expired and renews it.
 RUNNING_S = 20

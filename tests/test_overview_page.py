@@ -138,6 +138,16 @@ def test_settings_that_cannot_be_used_are_one_sentence(show: Show) -> None:
     assert "price" in error.value
 
 
+def test_a_damaged_ledger_is_one_sentence_with_its_remedy(show: Show) -> None:
+    (show.folder / "ledger").mkdir()
+    (show.folder / "ledger" / "manifest.sqlite").write_bytes(b"no database" * 1000)
+    at = show(page.HARDWARE, ledger=False)
+    assert not at.exception
+    (error,) = at.error
+    assert "cannot be read" in error.value
+    assert "check that this user may read" in error.value
+
+
 def test_the_demo_is_labelled_and_nothing_else(show: Show) -> None:
     assert "DEMO" in text(show(page.HARDWARE, name=RIG))
     assert "DEMO" not in text(show(page.HARDWARE, ledger=False, name="desk"))

@@ -2,6 +2,9 @@
 
 import streamlit as st
 
+from analytics.identities import BrokenIdentity
+from collector.manifest import LedgerError
+from collector.migrations import SchemaTooNew
 from collector.settings import Settings
 
 TAP = """
@@ -49,6 +52,23 @@ def no_ledger(settings: Settings) -> None:
         "rigledger up          # collector, taps and these pages\n"
         "rigledger up --demo   # a made-up rig",
         language="bash",
+    )
+
+
+def unreadable(settings: Settings, error: Exception) -> None:
+    """The ledger is there and cannot be told: why, and what to do."""
+    if isinstance(error, BrokenIdentity):
+        st.error(
+            f"The books do not add up, so nothing is shown: {error}. This is a defect of "
+            "rigledger; please report it with this line."
+        )
+        return
+    if isinstance(error, LedgerError | SchemaTooNew):
+        st.error(f"{error}.")
+        return
+    st.error(
+        f"The ledger in {settings.store_path()} cannot be read: {error}. "
+        "See that the folder is readable and whole, then reload the page."
     )
 
 

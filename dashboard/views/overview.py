@@ -1,14 +1,11 @@
 """Overview: is this rig worth it. The answer first, then where the money and the day went."""
 
-import sqlite3
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import duckdb
 import polars as pl
 import streamlit as st
 
-from analytics.identities import BrokenIdentity
 from analytics.overview import Overview
 from collector.settings import Settings
 from dashboard import charts, loaders, meanings, sentences, strips, words
@@ -27,16 +24,8 @@ def page(settings: Settings, month: str) -> None:
 def _load_and_show(settings: Settings, month: str) -> None:
     try:
         told, trend = loaders.load_month(settings, month)
-    except BrokenIdentity as error:
-        st.error(
-            f"The books of {words.month_name(month)} do not add up, so nothing is shown: {error}."
-        )
-        return
-    except (OSError, sqlite3.Error, duckdb.Error) as error:
-        st.error(
-            f"The ledger in {settings.store_path()} cannot be read: {error}. "
-            "See that the folder is readable and whole, then reload the page."
-        )
+    except loaders.UNREADABLE as error:
+        empty.unreadable(settings, error)
         return
     show(told, trend, settings)
 
