@@ -232,11 +232,11 @@ def _flags(
     """What a reader must know before trusting the figures, in words."""
     throughput = document["layers"]["throughput"]
     told = [
-        (gap_ns > 0, f"nobody watched for {gap_ns / 3.6e12:.1f} h: that time is booked as unknown"),
+        (gap_ns > 0, f"nobody watched for {_span(gap_ns)}: that time is booked as unknown"),
         (
             quality["energy_unknown_ns"] > 0,
-            f"energy is at least: {quality['energy_unknown_ns'] / 3.6e12:.1f} card-hours went"
-            " without a reading",
+            f"energy is at least: {_span(quality['energy_unknown_ns'])} of card time went without"
+            " a reading",
         ),
         (
             quality["missing_usage"] > 0,
@@ -253,3 +253,11 @@ def _flags(
         ),
     ]
     return [text for holds, text in told if holds]
+
+
+def _span(ns: int) -> str:
+    """A length of time in the largest unit that it fills."""
+    for unit, name in ((3_600, "h"), (60, "min")):
+        if ns >= unit * 10**9:
+            return f"{ns / unit / 1e9:,.1f} {name}"
+    return f"{ns / 1e9:,.1f} s"
