@@ -50,7 +50,7 @@ $(UV):
 
 .venv/.product: requirements.lock | .venv/pyvenv.cfg
 	@echo "-> installing what the product needs into .venv"
-	@$(UV) pip sync --python $(BIN)/python --require-hashes requirements.lock
+	@$(UV) pip sync --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	@touch $@
 
 # A link to this folder, made by the build backend from the lock.
@@ -60,7 +60,8 @@ $(UV):
 
 .venv/.tests: requirements-test.lock .venv/.product
 	@echo "-> installing what the tests need into .venv"
-	@$(UV) pip install --python $(BIN)/python --require-hashes --requirement requirements-test.lock
+	@$(UV) pip install --compile-bytecode --python $(BIN)/python --require-hashes \
+		--requirement requirements-test.lock
 	@touch $@
 
 browser: ## find a Chromium for the browser tests, or install one where that is allowed

@@ -43,7 +43,7 @@ def snapshot(path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
     schema(kind)  # an unknown kind is the caller's mistake, not an empty ledger
     with _reading(path) as db:
         if require_known(db, path / MANIFEST) == 0:
-            return Snapshot([], schema(kind).empty_table(), SUPERSEDED.empty_table())
+            return Snapshot([], pa.Table.from_batches([], schema(kind)), _superseded([]))
         span = (kind, from_ns, to_ns)
         files = db.execute(
             "SELECT file FROM segment WHERE kind = ? AND max_ns >= ? AND min_ns < ?"
@@ -57,11 +57,10 @@ def snapshot(path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
             "SELECT source, event_id, revision FROM superseded WHERE kind = ?", (kind,)
         ).fetchall()
     batches = [batch for (blob,) in blobs for batch in pa.ipc.open_stream(blob)]
-    columns = list(zip(*replaced, strict=True)) or [(), (), ()]
     return Snapshot(
         [path / name for (name,) in files],
         pa.Table.from_batches(batches, schema(kind)),
-        pa.table([list(column) for column in columns], schema=SUPERSEDED),
+        _superseded(replaced),
     )
 
 
@@ -72,6 +71,13 @@ def conflicts(path: Path) -> dict[tuple[str, int], int]:
             return {}
         query = "SELECT kind, month, value FROM counter WHERE name = 'conflict'"
         return {(kind, month): value for kind, month, value in db.execute(query)}
+
+
+def _superseded(rows: list[tuple[str, str, int]]) -> pa.Table:
+    if not rows:
+        # pa.array looks for pandas, whose import alone takes longer than most queries.
+        return pa.Table.from_batches([], SUPERSEDED)
+    return pa.table([list(column) for column in zip(*rows, strict=True)], schema=SUPERSEDED)
 
 
 @contextmanager
