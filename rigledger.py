@@ -109,6 +109,9 @@ def _expected(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
+    if isinstance(error, FileNotFoundError) and error.errno is None:
+        # Raised by a reader with its own sentence: no ledger lies there.
+        return str(error)
     return None
 
 

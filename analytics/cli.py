@@ -52,7 +52,7 @@ def _add_report(subparsers: "Subparsers") -> None:
         "month. A report whose sums do not meet to the unit is refused.",
     )
     parser.add_argument("month", nargs="?", metavar="YYYY-MM", help="default: last full month")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=("text", "md", "json"), default="text")
     parser.add_argument("--json", action="store_const", const="json", dest="format")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of printing")
     parser.set_defaults(run=run_report)
@@ -86,7 +86,7 @@ def _document(args: argparse.Namespace) -> str:
     from analytics.month import month
     from analytics.periods import month_at, month_before, month_of
     from analytics.read import Ledger
-    from analytics.render import report
+    from analytics.render import markdown, report
     from collector.clock import now_ns
     from collector.settings import load
 
@@ -98,4 +98,6 @@ def _document(args: argparse.Namespace) -> str:
     found = month(Ledger(settings.store_path()), settings, period, now)
     if args.format == "json":
         return json.dumps(found, ensure_ascii=False, indent=2)
+    if args.format == "md":
+        return markdown.as_markdown(found)
     return report.as_text(found)

@@ -113,3 +113,14 @@ def test_a_missing_ledger_says_how_to_get_one(
     assert code == 2
     assert "nowhere" in err
     assert "rigledger" in err
+
+
+def test_markdown_is_written_where_asked(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "october.md"
+    told = run(
+        capsys, "--config", str(config), "report", "2026-10", "--format", "md", "--out", str(out)
+    )
+    assert told == (0, "", "")
+    assert out.read_text().startswith("# desk · 2026-10 · UTC\n\n")

@@ -8,6 +8,8 @@ from importlib.metadata import version
 import pytest
 
 import rigledger
+from collector.manifest import LedgerError
+from collector.migrations import SchemaTooNew
 
 
 def run(*arguments, cwd=None, env=None):
@@ -75,3 +77,35 @@ def test_a_folder_called_like_a_room_does_no_harm(tmp_path):
     (tmp_path / "collector").mkdir()
     (tmp_path / "collector" / "__init__.py").write_text("", encoding="utf-8")
     assert run("--version", cwd=tmp_path).returncode == 0
+
+
+def _failing(monkeypatch, error):
+    """The front door with a command that fails in this way."""
+
+    def fail(args):
+        raise error
+
+    monkeypatch.setattr("rigledger._up", fail)
+    return rigledger.main(["up"])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LedgerError("the ledger: is damaged"),
+        SchemaTooNew("the ledger: is too new"),
+        FileNotFoundError("the ledger: is not there"),
+        FileNotFoundError(2, "No such file or directory", "the ledger"),
+    ],
+)
+def test_a_ledger_that_cannot_be_read_is_one_sentence(error, monkeypatch, capsys):
+    assert _failing(monkeypatch, error) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("rigledger: the ledger: ")
+    assert told.err.count("\n") == 1
+
+
+def test_a_fault_of_ours_is_not_dressed_up(monkeypatch):
+    with pytest.raises(KeyError):
+        _failing(monkeypatch, KeyError("x"))

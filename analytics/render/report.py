@@ -1,7 +1,10 @@
-"""A month as text: the answer, where the money went, the layers, who used it, what to doubt."""
+"""A month in words: the answer, where the money went, the layers, who used it, what to doubt.
+
+`blocks` is what the report says, in no format; `as_text` lays it out as plain text.
+"""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 HOUR_NS = 3_600_000_000_000
 STEPS = {
@@ -18,9 +21,29 @@ STEPS = {
 SHOWN_GROUPS = 10
 
 
-def as_text(month: dict[str, Any]) -> str:
-    """One page of plain text; money in the currency, four decimals for prices."""
-    blocks = [
+class Row(NamedTuple):
+    """A label and its figures, already in words and with their units."""
+
+    label: str
+    values: tuple[str, ...]
+
+
+class Note(str):
+    """A remark that stands for itself below a block's heading."""
+
+    __slots__ = ()
+
+
+Part = str | Note | Row
+Block = list[Part]
+
+
+def blocks(month: dict[str, Any]) -> list[Block]:
+    """The report in its order; money in the currency, four decimals for prices.
+
+    The first block is the title and its sentences; in the others a plain string is a heading.
+    """
+    parts = [
         _head(month),
         _money(month),
         _waterfall(month),
@@ -30,10 +53,21 @@ def as_text(month: dict[str, Any]) -> str:
         _compare(month),
         _quality(month),
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
+    return [block for block in map(list, parts) if block]
 
 
-def _head(month: dict[str, Any]) -> Iterable[str]:
+def as_text(month: dict[str, Any]) -> str:
+    """One page of plain text."""
+    return "\n\n".join("\n".join(map(_line, block)) for block in blocks(month))
+
+
+def _line(part: Part) -> str:
+    if isinstance(part, Row):
+        return f"  {part.label:<30}" + "  ".join(f"{value:>16}" for value in part.values)
+    return f"  {part}" if isinstance(part, Note) else part
+
+
+def _head(month: dict[str, Any]) -> Iterable[Part]:
     period, tokens = month["period"], month["tokens"]
     provisional = " · provisional, still running" if period["provisional"] else ""
     yield f"{month['rig']} · {period['name']} · {period['time_zone']}{provisional}"
@@ -48,7 +82,7 @@ def _head(month: dict[str, Any]) -> Iterable[str]:
     )
 
 
-def _money(month: dict[str, Any]) -> Iterable[str]:
+def _money(month: dict[str, Any]) -> Iterable[Part]:
     cost, prices = month["cost_nano"], month["cost_per_mtok"]
     yield f"Cost in {month['currency']}"
     for name in ("capital", "energy", "total"):
@@ -63,7 +97,7 @@ def _money(month: dict[str, Any]) -> Iterable[str]:
         yield _row(label, _amount(prices[name]["output"]))
 
 
-def _waterfall(month: dict[str, Any]) -> Iterable[str]:
+def _waterfall(month: dict[str, Any]) -> Iterable[Part]:
     steps = month["waterfall_nano_per_mtok"]
     if steps is None:
         return
@@ -74,7 +108,7 @@ def _waterfall(month: dict[str, Any]) -> Iterable[str]:
     yield _row("=", _amount(sum(step["nano_per_mtok"] for step in steps)))
 
 
-def _states(month: dict[str, Any]) -> Iterable[str]:
+def _states(month: dict[str, Any]) -> Iterable[Part]:
     yield f"Card-hours, and what they cost in {month['currency']}"
     cost = month["states_cost_nano"]
     for state, ns in month["states_ns"].items():
@@ -88,7 +122,7 @@ def _total(month: dict[str, Any]) -> float:
     return nano / 1e9
 
 
-def _layers(month: dict[str, Any]) -> Iterable[str]:
+def _layers(month: dict[str, Any]) -> Iterable[Part]:
     layers = month["layers"]
     yield "Layers: hours × occupancy × throughput × what the cards could do = output tokens"
     for name in ("hours", "occupancy", "throughput"):
@@ -100,7 +134,7 @@ def _layers(month: dict[str, Any]) -> Iterable[str]:
         )
 
 
-def _groups(month: dict[str, Any]) -> Iterable[str]:
+def _groups(month: dict[str, Any]) -> Iterable[Part]:
     yield f"By project, in {month['currency']}: busy cost, and full cost with its share of the rest"
     rows = month["groups"]["project"]
     for group in rows[:SHOWN_GROUPS]:
@@ -111,10 +145,10 @@ def _groups(month: dict[str, Any]) -> Iterable[str]:
             f"{group['full_cost_nano'] / 1e9:,.2f}",
         )
     if len(rows) > SHOWN_GROUPS:
-        yield f"  and {len(rows) - SHOWN_GROUPS} more; --format json has them all"
+        yield Note(f"and {len(rows) - SHOWN_GROUPS} more; --format json has them all")
 
 
-def _compare(month: dict[str, Any]) -> Iterable[str]:
+def _compare(month: dict[str, Any]) -> Iterable[Part]:
     if not month["compare"]:
         return
     yield f"The same requests at an API's declared prices, in {month['currency']}"
@@ -128,14 +162,14 @@ def _compare(month: dict[str, Any]) -> Iterable[str]:
             yield _row("", f"{entry['unpriced_requests']:,} requests could not be priced")
 
 
-def _quality(month: dict[str, Any]) -> Iterable[str]:
+def _quality(month: dict[str, Any]) -> Iterable[Part]:
     yield "To doubt"
     flags = month["quality"]["flags"]
-    yield from (f"  {flag}" for flag in flags or ["nothing that the books can see"])
+    yield from (Note(flag) for flag in flags or ["nothing that the books can see"])
 
 
-def _row(label: str, *values: str) -> str:
-    return f"  {label:<30}" + "  ".join(f"{value:>16}" for value in values)
+def _row(label: str, *values: str) -> Row:
+    return Row(label, values)
 
 
 def _amount(nano: int | None) -> str:
