@@ -41,7 +41,7 @@ def snapshot(path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
     no ledger lies, SchemaTooNew, LedgerError.
     """
     schema(kind)  # an unknown kind is the caller's mistake, not an empty ledger
-    with _reading(path) as db:
+    with reading(path) as db:
         if require_known(db, path / MANIFEST) == 0:
             return Snapshot([], pa.Table.from_batches([], schema(kind)), _superseded([]))
         span = (kind, from_ns, to_ns)
@@ -66,7 +66,7 @@ def snapshot(path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
 
 def conflicts(path: Path) -> dict[tuple[str, int], int]:
     """Events refused as conflicts, by (kind, UTC month of the event as 202610)."""
-    with _reading(path) as db:
+    with reading(path) as db:
         if require_known(db, path / MANIFEST) == 0:
             return {}
         query = "SELECT kind, month, value FROM counter WHERE name = 'conflict'"
@@ -81,7 +81,7 @@ def _superseded(rows: list[tuple[str, str, int]]) -> pa.Table:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """One read transaction: every statement in it sees the same commit."""
     file = path / MANIFEST
     if not file.exists():

@@ -20,6 +20,7 @@ from collector.columns import schema, time_ns, to_arrow
 from collector.events import KIND_OF, Event
 from collector.identity import Mark, mark
 from collector.seal import Round, record, rounds
+from collector.touched import touch
 
 LOOKUP = 500  # keys per SELECT; SQLite admits 32,766 variables
 KNOWN = "SELECT key, digest, revision, month, kind FROM event_key WHERE key IN ({})"
@@ -87,9 +88,10 @@ class Store:
             marks = [mark(event) for event in events]
             with self._lock:
                 plan = self._plan(events, marks)
-                batches = _batches([events[i] for i in plan.fresh])
+                fresh = [events[i] for i in plan.fresh]
+                batches = _batches(fresh)
                 with self._transaction() as db:
-                    _write(db, batches, plan, marks)
+                    _write(db, fresh, batches, plan, marks)
                 self.hot_rows += len(plan.fresh)
                 self.hot_batches += len(batches)
         except (KeyError, TypeError, OverflowError) as error:
@@ -229,6 +231,7 @@ def _stream(kind: str, events: Sequence[Event]) -> bytes:
 
 def _write(
     db: sqlite3.Connection,
+    events: Sequence[Event],
     batches: list[tuple[str, int, int, int, bytes]],
     plan: _Plan,
     marks: Sequence[Mark],
@@ -236,6 +239,7 @@ def _write(
     db.executemany(
         "INSERT INTO hot (kind, rows, min_ns, max_ns, batch) VALUES (?, ?, ?, ?, ?)", batches
     )
+    touch(db, events, plan.superseded.values())
     db.executemany("INSERT OR REPLACE INTO event_key VALUES (?, ?, ?, ?, ?)", plan.keys.values())
     db.executemany(
         "INSERT INTO superseded VALUES (?, ?, ?, ?, ?)",

@@ -1,0 +1,61 @@
+"""Which UTC days got news: what the daily derived tables are checked against.
+
+Late and revised events count as news of the days that they speak of, whenever they arrive.
+"""
+
+import datetime as dt
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from collector.clock import SECOND_NS
+from collector.columns import time_ns
+from collector.events import KIND_OF, Attempt, Event
+from collector.identity import Mark
+from collector.manifest import MANIFEST
+from collector.migrations import require_known
+from collector.snapshot import reading
+
+DAY_NS = 86_400 * SECOND_NS
+SINCE_VERSION = 2
+TOUCH = (
+    "INSERT INTO touched_day VALUES (?, ?, (SELECT seq FROM sqlite_sequence WHERE name = 'hot'))"
+    " ON CONFLICT (kind, day) DO UPDATE SET number = excluded.number"
+)
+
+
+def touch(db: sqlite3.Connection, events: Iterable[Event], replaced: Iterable[Mark]) -> None:
+    """Note the days of events just written, and every day of a replaced version's month.
+
+    Call it in the same transaction, after the hot rows are in.
+    """
+    days = {(KIND_OF[type(event)], day) for event in events for day in _days(event)}
+    days |= {(old.kind, day) for old in replaced for day in _month_days(old.month)}
+    db.executemany(TOUCH, sorted(days))
+
+
+def touched(path: Path) -> tuple[str, dict[tuple[str, int], int]]:
+    """The manifest's identity, and the number of the last news by (kind, day since the epoch).
+
+    The identity is empty where the writer has not yet brought the manifest to this schema; then
+    nothing can be said of its days. Raises FileNotFoundError, SchemaTooNew, LedgerError.
+    """
+    with reading(path) as db:
+        if require_known(db, path / MANIFEST) < SINCE_VERSION:
+            return "", {}
+        (born,) = db.execute("SELECT id FROM born").fetchone()
+        rows = db.execute("SELECT kind, day, number FROM touched_day").fetchall()
+    return born.hex(), {(kind, day): number for kind, day, number in rows}
+
+
+def _days(event: Event) -> range:
+    start_ns = time_ns(KIND_OF[type(event)], event)
+    end_ns = start_ns + event.duration_ns if isinstance(event, Attempt) else start_ns
+    return range(start_ns // DAY_NS, end_ns // DAY_NS + 1)
+
+
+def _month_days(month: int) -> range:
+    first = dt.date(month // 100, month % 100, 1)
+    following = (first + dt.timedelta(days=32)).replace(day=1)
+    epoch = dt.date(1970, 1, 1)
+    return range((first - epoch).days, (following - epoch).days)
