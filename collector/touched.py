@@ -1,6 +1,6 @@
-"""Which UTC days got news: what the daily derived tables are checked against.
+"""Which UTC hours got news: what the daily derived tables are checked against.
 
-Late and revised events count as news of the days that they speak of, whenever they arrive.
+Late and revised events count as news of the hours that they speak of, whenever they arrive.
 """
 
 import datetime as dt
@@ -16,46 +16,46 @@ from collector.manifest import MANIFEST
 from collector.migrations import require_known
 from collector.snapshot import reading
 
-DAY_NS = 86_400 * SECOND_NS
+HOUR_NS = 3_600 * SECOND_NS
 SINCE_VERSION = 2
 TOUCH = (
-    "INSERT INTO touched_day VALUES (?, ?, (SELECT seq FROM sqlite_sequence WHERE name = 'hot'))"
-    " ON CONFLICT (kind, day) DO UPDATE SET number = excluded.number"
+    "INSERT INTO touched_hour VALUES (?, ?, (SELECT seq FROM sqlite_sequence WHERE name = 'hot'))"
+    " ON CONFLICT (kind, hour) DO UPDATE SET number = excluded.number"
 )
 
 
 def touch(db: sqlite3.Connection, events: Iterable[Event], replaced: Iterable[Mark]) -> None:
-    """Note the days of events just written, and every day of a replaced version's month.
+    """Note the hours of events just written, and every hour of a replaced version's month.
 
     Call it in the same transaction, after the hot rows are in.
     """
-    days = {(KIND_OF[type(event)], day) for event in events for day in _days(event)}
-    days |= {(old.kind, day) for old in replaced for day in _month_days(old.month)}
-    db.executemany(TOUCH, sorted(days))
+    hours = {(KIND_OF[type(event)], hour) for event in events for hour in _hours(event)}
+    hours |= {(old.kind, hour) for old in replaced for hour in _month_hours(old.month)}
+    db.executemany(TOUCH, sorted(hours))
 
 
 def touched(path: Path) -> tuple[str, dict[tuple[str, int], int]]:
-    """The manifest's identity, and the number of the last news by (kind, day since the epoch).
+    """The manifest's identity, and the number of the last news by (kind, hour since the epoch).
 
     The identity is empty where the writer has not yet brought the manifest to this schema; then
-    nothing can be said of its days. Raises FileNotFoundError, SchemaTooNew, LedgerError.
+    nothing can be said of its hours. Raises FileNotFoundError, SchemaTooNew, LedgerError.
     """
     with reading(path) as db:
         if require_known(db, path / MANIFEST) < SINCE_VERSION:
             return "", {}
         (born,) = db.execute("SELECT id FROM born").fetchone()
-        rows = db.execute("SELECT kind, day, number FROM touched_day").fetchall()
-    return born.hex(), {(kind, day): number for kind, day, number in rows}
+        rows = db.execute("SELECT kind, hour, number FROM touched_hour").fetchall()
+    return born.hex(), {(kind, hour): number for kind, day, number in rows}
 
 
-def _days(event: Event) -> range:
+def _hours(event: Event) -> range:
     start_ns = time_ns(KIND_OF[type(event)], event)
     end_ns = start_ns + event.duration_ns if isinstance(event, Attempt) else start_ns
-    return range(start_ns // DAY_NS, end_ns // DAY_NS + 1)
+    return range(start_ns // HOUR_NS, end_ns // HOUR_NS + 1)
 
 
-def _month_days(month: int) -> range:
+def _month_hours(month: int) -> range:
     first = dt.date(month // 100, month % 100, 1)
     following = (first + dt.timedelta(days=32)).replace(day=1)
     epoch = dt.date(1970, 1, 1)
-    return range((first - epoch).days, (following - epoch).days)
+    return range((first - epoch).days * 24, (following - epoch).days * 24)

@@ -1,4 +1,4 @@
-"""Every day that an event speaks of has news, and no other."""
+"""Every hour that an event speaks of has news, and no other."""
 
 import datetime as dt
 from pathlib import Path
@@ -8,10 +8,10 @@ from rig.ledger import attempt, heartbeats
 
 from collector.clock import from_ns
 from collector.store import Store
-from collector.touched import DAY_NS, touched
+from collector.touched import HOUR_NS, touched
 
 EPOCH = dt.date(1970, 1, 1)
-MONDAY = (dt.date(2026, 10, 5) - EPOCH).days
+EIGHT = (dt.date(2026, 10, 5) - EPOCH).days * 24 + 8  # START's hour
 
 
 @pytest.fixture
@@ -20,42 +20,42 @@ def store(tmp_path: Path):
         yield opened
 
 
-def days(store: Store, kind: str) -> dict[int, int]:
-    return {day - MONDAY: number for (told, day), number in touched(store.path)[1].items()
+def hours(store: Store, kind: str) -> dict[int, int]:
+    return {hour - EIGHT: number for (told, hour), number in touched(store.path)[1].items()
             if told == kind}  # fmt: skip
 
 
-def test_an_attempt_touches_every_day_that_it_spans(store: Store) -> None:
-    store.append([attempt("short", 0, 10), attempt("long", 15 * 3600, 42 * 3600)])
-    assert sorted(days(store, "attempt")) == [0, 1, 2]
-    assert days(store, "heartbeat") == {}
+def test_an_attempt_touches_every_hour_that_it_spans(store: Store) -> None:
+    store.append([attempt("short", 0, 10), attempt("long", 3 * 3600 + 5, 5 * 3600 + 1)])
+    assert sorted(hours(store, "attempt")) == [0, 3, 4, 5]
+    assert hours(store, "heartbeat") == {}
 
 
 def test_news_raises_the_number_and_a_duplicate_does_not(store: Store) -> None:
     store.append([attempt("a", 0, 10)])
-    first = days(store, "attempt")
+    first = hours(store, "attempt")
     store.append([attempt("a", 0, 10), *heartbeats(0, 20, ["e"])])
-    assert days(store, "attempt") == first
+    assert hours(store, "attempt") == first
     store.append([attempt("late", 5, 6)])
-    assert days(store, "attempt")[0] > first[0]
+    assert hours(store, "attempt")[0] > first[0]
 
 
 def test_numbers_go_on_after_a_seal_and_a_reopening(store: Store) -> None:
     store.append([attempt("a", 0, 10)])
-    before = days(store, "attempt")[0]
+    before = hours(store, "attempt")[0]
     store.seal()
-    assert days(store, "attempt") == {0: before}
+    assert hours(store, "attempt") == {0: before}
     store.append([attempt("b", 0, 10)])
-    assert days(store, "attempt")[0] > before
+    assert hours(store, "attempt")[0] > before
 
 
 def test_a_revision_touches_the_month_of_what_it_replaces(store: Store) -> None:
     store.append([attempt("a", 0, 10)])
     moved = attempt("a", 40 * 86_400, 40 * 86_400 + 10, revision=1)
     store.append([moved])
-    told = days(store, "attempt")
-    october = {day - 4 for day in range(31)}
-    assert set(told) == october | {40}
+    told = hours(store, "attempt")
+    october = {hour - 4 * 24 - 8 for hour in range(31 * 24)}
+    assert set(told) == october | {40 * 24}
     assert len(set(told.values())) == 1
 
 
@@ -64,4 +64,4 @@ def test_each_manifest_has_an_identity_of_its_own(tmp_path: Path) -> None:
         Store(tmp_path / name).close()
     one, two = (touched(tmp_path / name)[0] for name in ("one", "two"))
     assert one != two
-    assert from_ns(DAY_NS * MONDAY).date() == dt.date(2026, 10, 5)
+    assert from_ns(HOUR_NS * EIGHT) == dt.datetime(2026, 10, 5, 8, tzinfo=dt.UTC)
