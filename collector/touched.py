@@ -45,7 +45,7 @@ def touched(path: Path) -> tuple[str, dict[tuple[str, int], int]]:
             return "", {}
         (born,) = db.execute("SELECT id FROM born").fetchone()
         rows = db.execute("SELECT kind, hour, number FROM touched_hour").fetchall()
-    return born.hex(), {(kind, hour): number for kind, day, number in rows}
+    return born.hex(), {(kind, hour): number for kind, hour, number in rows}
 
 
 def _hours(event: Event) -> range:
