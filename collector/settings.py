@@ -1,11 +1,14 @@
 """Assumptions and addresses: `rigledger.toml`, declared once, read strictly.
 
-Prices, watts and assignments carry effective dates; dates without a time mean midnight in the
-rig's zone. Every refusal names file and line.
+Each setting is declared here with its name, type, unit, default and help; the reader, the forms of
+the settings page and `docs/settings.md` (`python -m collector.settings`) follow from that. Prices,
+watts and assignments carry effective dates; dates without a time mean midnight in the rig's zone.
+Every refusal names file and line.
 """
 
 import datetime as dt
 import os
+import sys
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,8 +21,17 @@ from collector.clock import to_ns
 
 NANO = 1_000_000_000
 Text = Annotated[str, Meta(min_length=1, max_length=256)]
-Money = Annotated[str, Meta(pattern=r"^\d{1,12}(\.\d{1,9})?$")]
-Address = Annotated[str, Meta(pattern=r"^[\w.\-\[\]:]+:\d{1,5}$")]
+Money = Annotated[str, Meta(pattern=r"^\d{1,12}(\.\d{1,9})?$", extra={"type": "amount"})]
+Address = Annotated[str, Meta(pattern=r"^[\w.\-\[\]:]+:\d{1,5}$", extra={"type": "host:port"})]
+Share = Annotated[
+    str, Meta(pattern=r"^(0\.\d{1,4}|1(\.0{1,4})?)$", extra={"type": "share from 0 to 1"})
+]
+Span = Annotated[str, Meta(pattern=r"^\d{1,4}[smh]$", extra={"type": "number with s, m or h"})]
+
+
+def doc(text: str, unit: str = "") -> Meta:
+    """What a setting means, and its unit; `currency` stands for the rig's own."""
+    return Meta(description=text, extra={"unit": unit})
 
 
 class SettingsError(ValueError):
@@ -33,41 +45,58 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tr
 class StoreSettings(_Table, kw_only=True, frozen=True):
     """Where the ledger lies."""
 
-    path: Text = "data"
+    path: Annotated[Text, doc("folder of the ledger; RIGLEDGER_DATA overrides it")] = "data"
 
 
 class CollectorSettings(_Table, kw_only=True, frozen=True):
     """The collector's door and its cadence."""
 
-    listen: Address = "127.0.0.1:8585"
-    token_file: Text | None = None
-    sample_seconds: Annotated[int, Meta(ge=1, le=60)] | None = None
+    listen: Annotated[Address, doc("where events arrive")] = "127.0.0.1:8585"
+    token_file: Annotated[
+        Text | None, doc("file with the token that senders show; needed off this machine")
+    ] = None
+    sample_seconds: Annotated[
+        Annotated[int, Meta(ge=1, le=60)] | None,
+        doc("time between readings of a card; without it, as the card allows", "s"),
+    ] = None
 
 
 class DashboardSettings(_Table, kw_only=True, frozen=True):
     """Where the pages are served."""
 
-    listen: Address = "127.0.0.1:8501"
+    listen: Annotated[Address, doc("where the browser finds the pages")] = "127.0.0.1:8501"
 
 
 class RigSettings(_Table, kw_only=True, frozen=True):
     """The host: its name, its zone and the currency of its books."""
 
-    name: Text = "rig"
-    time_zone: Text = "UTC"
-    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$")] = "USD"
+    name: Annotated[Text, doc("what the pages call this rig")] = "rig"
+    time_zone: Annotated[Text, doc("zone of its months and days, by its IANA name")] = "UTC"
+    currency: Annotated[
+        str,
+        Meta(pattern=r"^[A-Z]{3}$", extra={"type": "three capital letters"}),
+        doc("currency of every amount"),
+    ] = "USD"
 
 
 class Hardware(_Table, kw_only=True, frozen=True):
     """An asset: what it cost and over how many years that is spread."""
 
-    name: Text
-    price: Money
-    in_service: dt.date
-    life_years: Annotated[int, Meta(ge=1, le=50)]
-    residual: Money = "0"
-    method: Literal["straight_line"] = "straight_line"
-    cards: list[Text] = field(default_factory=list)
+    name: Annotated[Text, doc("what was bought")]
+    price: Annotated[Money, doc("what it cost", "currency")]
+    in_service: Annotated[dt.date, doc("first day of its life")]
+    life_years: Annotated[
+        int, Meta(ge=1, le=50), doc("how long the price is spread, from the first day on", "years")
+    ]
+    residual: Annotated[Money, doc("what it is still worth at the end of its life", "currency")] = (
+        "0"
+    )
+    method: Annotated[
+        Literal["straight_line"], doc("how its value falls: evenly over elapsed time")
+    ] = "straight_line"
+    cards: Annotated[
+        list[Text], doc("cards that carry it, by UUID or index; without any, all share it")
+    ] = field(default_factory=list)
 
     @property
     def price_nano(self) -> int:
@@ -83,10 +112,14 @@ class Hardware(_Table, kw_only=True, frozen=True):
 class Electricity(_Table, kw_only=True, frozen=True):
     """A tariff and the draw that no card reports, from a date on."""
 
-    from_: dt.date = field(name="from")
-    price_per_kwh: Money
-    host_watts: Annotated[int, Meta(ge=0, le=100_000)] = 0
-    psu_efficiency: Annotated[str, Meta(pattern=r"^(0\.\d{1,4}|1(\.0{1,4})?)$")] = "1"
+    from_: Annotated[dt.date, doc("first day on which this entry counts")] = field(name="from")
+    price_per_kwh: Annotated[Money, doc("price at the wall", "currency per kWh")]
+    host_watts: Annotated[
+        int, Meta(ge=0, le=100_000), doc("draw of the host beyond what its cards report", "W")
+    ] = 0
+    psu_efficiency: Annotated[
+        Share, doc("part of the power at the wall that comes out of the power supply")
+    ] = "1"
 
     @property
     def price_nano_per_kwh(self) -> int:
@@ -102,10 +135,13 @@ class Electricity(_Table, kw_only=True, frozen=True):
 class UsageSettings(_Table, kw_only=True, frozen=True):
     """What counts as an active hour, and declared peak rates per card."""
 
-    active_gap: Annotated[str, Meta(pattern=r"^\d{1,4}[smh]$")] = "15m"
-    peak_output_tokens_per_second: dict[str, Annotated[int, Meta(ge=1)]] = field(
-        default_factory=dict
-    )
+    active_gap: Annotated[
+        Span, doc("pauses shorter than this belong to an active window; longer ones are idle")
+    ] = "15m"
+    peak_output_tokens_per_second: Annotated[
+        dict[str, Annotated[int, Meta(ge=1)]],
+        doc("declared peak rate by card UUID, in place of the measured one", "tokens/s"),
+    ] = field(default_factory=dict)
 
     @property
     def active_gap_ns(self) -> int:
@@ -117,14 +153,30 @@ class UsageSettings(_Table, kw_only=True, frozen=True):
 class EngineSettings(_Table, kw_only=True, frozen=True):
     """An engine: one model copy on one or several cards, from a date on."""
 
-    name: Text
-    url: Annotated[str, Meta(pattern=r"^https?://[^\s/]+(/.*)?$")]
-    kind: Literal["ninfer", "llama_cpp", "vllm", "sglang", "ollama", "openai"] = "openai"
-    gpus: Annotated[list[Text], Meta(min_length=1)]
-    slots: Annotated[int, Meta(ge=1, le=4096)] | None = None
-    pool: Text | None = None
-    model: Text | None = None
-    from_: dt.date = field(name="from", default=dt.date(2000, 1, 1))
+    name: Annotated[Text, doc("what the pages call this engine")]
+    url: Annotated[
+        str,
+        Meta(pattern=r"^https?://[^\s/]+(/.*)?$", extra={"type": "address"}),
+        doc("where it answers"),
+    ]
+    kind: Annotated[
+        Literal["ninfer", "llama_cpp", "vllm", "sglang", "ollama", "openai"],
+        doc("what it runs, hence how it is asked for its health"),
+    ] = "openai"
+    gpus: Annotated[
+        list[Text], Meta(min_length=1), doc("its cards, by UUID or index; several when split")
+    ]
+    slots: Annotated[
+        Annotated[int, Meta(ge=1, le=4096)] | None,
+        doc("requests it computes at once; without it, as the engine tells"),
+    ] = None
+    pool: Annotated[
+        Text | None, doc("engines that a router may choose between; without it, the same model's")
+    ] = None
+    model: Annotated[Text | None, doc("the model it serves")] = None
+    from_: Annotated[dt.date, doc("first day on which this entry counts")] = field(
+        name="from", default=dt.date(2000, 1, 1)
+    )
 
     @property
     def pool_name(self) -> str:
@@ -135,17 +187,17 @@ class EngineSettings(_Table, kw_only=True, frozen=True):
 class Tap(_Table, kw_only=True, frozen=True):
     """One extra port that passes through to one engine and keeps the books."""
 
-    engine: Text
-    listen: Address
+    engine: Annotated[Text, doc("name of the engine behind it")]
+    listen: Annotated[Address, doc("where clients or a router send their requests")]
 
 
 class ApiPrice(_Table, kw_only=True, frozen=True):
     """A flat price list of an API, as declared, per million tokens."""
 
-    name: Text
-    input: Money
-    cache_read: Money
-    output: Money
+    name: Annotated[Text, doc("what the pages call this API")]
+    input: Annotated[Money, doc("price of new input", "currency per million tokens")]
+    cache_read: Annotated[Money, doc("price of cached input", "currency per million tokens")]
+    output: Annotated[Money, doc("price of output", "currency per million tokens")]
 
 
 class CompareSettings(_Table, kw_only=True, frozen=True):
@@ -204,3 +256,9 @@ def load(path: Path | None) -> Settings:
     from collector.settings_file import read  # noqa: PLC0415 (it needs the structs above)
 
     return read(path)
+
+
+if __name__ == "__main__":
+    from collector.settings_fields import document
+
+    sys.stdout.write(document())
