@@ -1,7 +1,7 @@
 """The reader's side of the store: one consistent picture, taken while the writer writes."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,22 +40,35 @@ def snapshot(path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
     Works in any process, at any time; never waits for the writer. Raises FileNotFoundError where
     no ledger lies, SchemaTooNew, LedgerError.
     """
-    schema(kind)  # an unknown kind is the caller's mistake, not an empty ledger
+    return snapshots(path, [kind], from_ns, to_ns)[kind]
+
+
+def snapshots(path: Path, kinds: Iterable[str], from_ns: int, to_ns: int) -> dict[str, Snapshot]:
+    """Like `snapshot`, of several kinds at one and the same instant."""
+    schemas = {kind: schema(kind) for kind in kinds}  # an unknown kind is the caller's mistake
     with reading(path) as db:
         if require_known(db, path / MANIFEST) == 0:
-            return Snapshot([], pa.Table.from_batches([], schema(kind)), _superseded([]))
-        span = (kind, from_ns, to_ns)
-        files = db.execute(
-            "SELECT file FROM segment WHERE kind = ? AND max_ns >= ? AND min_ns < ?"
-            " ORDER BY min_ns, id",
-            span,
-        ).fetchall()
-        blobs = db.execute(
-            "SELECT batch FROM hot WHERE kind = ? AND max_ns >= ? AND min_ns < ? ORDER BY id", span
-        ).fetchall()
-        replaced = db.execute(
-            "SELECT source, event_id, revision FROM superseded WHERE kind = ?", (kind,)
-        ).fetchall()
+            none = _superseded([])
+            return {
+                kind: Snapshot([], pa.Table.from_batches([], each), none)
+                for kind, each in schemas.items()
+            }
+        return {kind: _held(db, path, kind, from_ns, to_ns) for kind in schemas}
+
+
+def _held(db: sqlite3.Connection, path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
+    span = (kind, from_ns, to_ns)
+    files = db.execute(
+        "SELECT file FROM segment WHERE kind = ? AND max_ns >= ? AND min_ns < ?"
+        " ORDER BY min_ns, id",
+        span,
+    ).fetchall()
+    blobs = db.execute(
+        "SELECT batch FROM hot WHERE kind = ? AND max_ns >= ? AND min_ns < ? ORDER BY id", span
+    ).fetchall()
+    replaced = db.execute(
+        "SELECT source, event_id, revision FROM superseded WHERE kind = ?", (kind,)
+    ).fetchall()
     batches = [batch for (blob,) in blobs for batch in pa.ipc.open_stream(blob)]
     return Snapshot(
         [path / name for (name,) in files],

@@ -4,13 +4,15 @@ import threading
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from rig.events import NOON_NS, host
+from rig.ledger import heartbeats
 
 from collector.clock import SECOND_NS
 from collector.columns import schema
 from collector.manifest import LedgerError
-from collector.snapshot import conflicts, snapshot
+from collector.snapshot import conflicts, snapshot, snapshots
 from collector.store import Store
 
 EVER = (0, 2**62)
@@ -129,3 +131,37 @@ def test_readers_see_every_commit_once_while_the_writer_writes_and_seals(tmp_pat
     assert not failures
     assert seen == sorted(seen), "what was seen once must stay"
     assert count(tmp_path) == (600, 600)
+
+
+def test_several_kinds_are_seen_at_one_instant(tmp_path: Path) -> None:
+    """What is told together is seen together, however the writer hurries meanwhile."""
+    with Store(tmp_path) as store:
+
+        def write() -> None:
+            for n in range(60):
+                store.append([host(n), *heartbeats(n, n + 1, ["e"], every=1)])
+                if n % 20 == 10:
+                    store.seal()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        looks = 0
+        while writer.is_alive() or not looks:
+            seen = snapshots(tmp_path, ["host", "heartbeat"], *EVER)
+            rows = {
+                kind: found.hot.num_rows + sum(pq.read_metadata(f).num_rows for f in found.files)
+                for kind, found in seen.items()
+            }
+            assert rows["host"] == rows["heartbeat"]
+            looks += 1
+        writer.join()
+    assert rows["host"] > 0
+
+
+def test_snapshots_of_a_ledger_that_holds_nothing(tmp_path: Path) -> None:
+    Store(tmp_path).close()
+    seen = snapshots(tmp_path, ["host", "attempt"], *EVER)
+    assert [(kind, found.hot.num_rows) for kind, found in seen.items()] == [
+        ("host", 0),
+        ("attempt", 0),
+    ]
