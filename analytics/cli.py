@@ -18,6 +18,7 @@ def add_commands(subparsers: "Subparsers") -> None:
     """Mount this room's commands."""
     _add_estimate(subparsers)
     _add_report(subparsers)
+    _add_sql(subparsers)
 
 
 def run_estimate(args: argparse.Namespace) -> int:
@@ -101,3 +102,52 @@ def _document(args: argparse.Namespace) -> str:
     if args.format == "md":
         return markdown.as_markdown(found)
     return report.as_text(found)
+
+
+def _add_sql(subparsers: "Subparsers") -> None:
+    parser = subparsers.add_parser(
+        "sql",
+        help="a read-only query on the live ledger",
+        description="Answer one SELECT over the tables attempt, sample, heartbeat, engine and "
+        "host, as the ledger stands at this instant. Their columns: DESCRIBE attempt; beside the "
+        "nanoseconds, received_at and at_time are timestamps in the rig's time zone.",
+    )
+    parser.add_argument("query", metavar="QUERY", help='such as "SELECT count(*) FROM attempt"')
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    form.add_argument("--csv", action="store_true", help="print CSV that is safe in spreadsheets")
+    parser.add_argument(
+        "--limit",
+        type=_count,
+        metavar="N",
+        help="rows at most, 0 for all (default: 1000 in a table, all in JSON and CSV)",
+    )
+    parser.set_defaults(run=run_sql)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return number
+
+
+def run_sql(args: argparse.Namespace) -> int:
+    """Print what the query finds; a note on stderr where rows were left out."""
+    from analytics.render import rows
+    from analytics.sql import ask
+    from collector.settings import load
+
+    limit = args.limit
+    if limit is None:
+        limit = 0 if args.json or args.csv else 1000
+    found = ask(load(args.config), args.query, limit or None)
+    if args.json:
+        print(rows.as_json(found.names, found.rows))
+    elif args.csv:
+        print(rows.as_csv(found.names, found.rows))
+    else:
+        print(rows.as_table(found.names, found.numeric, found.rows))
+    if found.more:
+        print(f"rigledger sql: only the first {limit:,} rows; --limit 0 for all", file=sys.stderr)
+    return 0
