@@ -18,6 +18,14 @@ class Fault:
     remedy: str
 
 
+class Impossible(SettingsError):
+    """A setting has a value that cannot be; `fault` says which, the message also where."""
+
+    def __init__(self, message: str, fault: Fault) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
 def faults(settings: Settings) -> Iterator[Fault]:
     """Every contradiction, in the order of the file's tables."""
     yield from _zone(settings)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from collector.settings import Settings, SettingsError
-from collector.settings_check import Fault, faults
+from collector.settings_check import Fault, Impossible, faults
 
 DEFAULT = Path("rigledger.toml")
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w\-. \"']+?)\s*\]\]?\s*(?:#.*)?$")
@@ -60,7 +60,10 @@ def read(path: Path | None) -> Settings:
 
 
 def parse(text: str, name: str) -> Settings:
-    """Settings from TOML text; `name` stands for the file in refusals. Raises SettingsError."""
+    """Settings from TOML text; `name` stands for the file in refusals.
+
+    Raises SettingsError: Impossible for a setting, itself for text that is no TOML.
+    """
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -69,9 +72,10 @@ def parse(text: str, name: str) -> Settings:
     try:
         settings = msgspec.convert(raw, Settings, strict=True)
     except msgspec.ValidationError as error:
-        raise SettingsError(_told(_fault(str(error), raw), lines, name)) from None
+        fault = _fault(str(error), raw)
+        raise Impossible(_told(fault, lines, name), fault) from None
     for fault in faults(settings):
-        raise SettingsError(_told(fault, lines, name))
+        raise Impossible(_told(fault, lines, name), fault)
     return settings
 
 
