@@ -55,7 +55,12 @@ def _add_report(subparsers: "Subparsers") -> None:
     parser.add_argument("month", nargs="?", metavar="YYYY-MM", help="default: last full month")
     parser.add_argument("--format", choices=("text", "md", "json"), default="text")
     parser.add_argument("--json", action="store_const", const="json", dest="format")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of printing")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write there instead of printing; a folder gets report-YYYY-MM",
+    )
     parser.set_defaults(run=run_report)
 
 
@@ -64,7 +69,7 @@ def run_report(args: argparse.Namespace) -> int:
     from analytics.identities import BrokenIdentity
 
     try:
-        document = _document(args)
+        name, document = _document(args)
     except BrokenIdentity as error:
         print(f"rigledger report: {error}", file=sys.stderr)
         return 1
@@ -74,16 +79,19 @@ def run_report(args: argparse.Namespace) -> int:
     if args.out is None:
         print(document)
         return 0
+    ending = {"text": "txt"}.get(args.format, args.format)
+    out = args.out / f"report-{name}.{ending}" if args.out.is_dir() else args.out
     try:
-        args.out.write_text(document + "\n", encoding="utf-8")
+        out.write_text(document + "\n", encoding="utf-8")
     except OSError as error:
         reason = error.strerror or "cannot be written"
-        print(f"rigledger report: {args.out}: {reason}; name another --out", file=sys.stderr)
+        print(f"rigledger report: {out}: {reason}; name another --out", file=sys.stderr)
         return 2
     return 0
 
 
-def _document(args: argparse.Namespace) -> str:
+def _document(args: argparse.Namespace) -> tuple[str, str]:
+    """The period's name and its report."""
     from analytics.month import month
     from analytics.periods import month_at, month_before, month_of
     from analytics.read import Ledger
@@ -98,10 +106,10 @@ def _document(args: argparse.Namespace) -> str:
         raise ValueError(f"{period.name} has not begun; name a month that has")
     found = month(Ledger(settings.store_path()), settings, period, now)
     if args.format == "json":
-        return json.dumps(found, ensure_ascii=False, indent=2)
+        return period.name, json.dumps(found, ensure_ascii=False, indent=2)
     if args.format == "md":
-        return markdown.as_markdown(found)
-    return report.as_text(found)
+        return period.name, markdown.as_markdown(found)
+    return period.name, report.as_text(found)
 
 
 def _add_sql(subparsers: "Subparsers") -> None:

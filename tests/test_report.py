@@ -124,3 +124,12 @@ def test_markdown_is_written_where_asked(
     )
     assert told == (0, "", "")
     assert out.read_text().startswith("# desk · 2026-10 · UTC\n\n")
+
+
+def test_a_folder_gets_a_file_named_by_the_month(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form, ending in (("md", "md"), ("text", "txt"), ("json", "json")):
+        args = ("report", "2026-10", "--format", form, "--out", str(tmp_path))
+        assert run(capsys, "--config", str(config), *args) == (0, "", "")
+        assert (tmp_path / f"report-2026-10.{ending}").read_text().endswith("\n")
