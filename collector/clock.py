@@ -28,7 +28,8 @@ def boot_id(root: Path = Path("/proc")) -> str | None:
 
 def to_ns(instant: datetime) -> int:
     """An aware instant as ns since the epoch, exactly (datetime carries microseconds)."""
-    return (instant - EPOCH) // timedelta(microseconds=1) * 1000
+    since = instant - EPOCH
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
 def from_ns(instant_ns: int) -> datetime:

@@ -1,7 +1,8 @@
 """From bytes to events: strict JSON in, events and named refusals out.
 
-Bodies take a fast reader when it can prove that it loses nothing, else a careful one that knows
-which key stood twice and which text is no text. Both give the same events and refusals.
+Bodies take the fastest of three readers that can prove that it loses nothing: one straight into
+events, one over plain objects, and a careful one that knows which key stood twice and which text
+is no text. All give the same events and refusals.
 """
 
 import json
@@ -10,8 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from collector.events import DEPTH_MAX, KINDS, AnyEvent, Event
+
+_ARRAY = msgspec.json.Decoder(list[AnyEvent])
+_ONE = msgspec.json.Decoder(AnyEvent)
+SCAN = 128 * 1024
+COLON, QUOTE = ord(":"), ord('"')
 
 
 class Malformed(ValueError):
@@ -42,7 +49,34 @@ def decode(body: bytes, *, ndjson: bool = False) -> tuple[list[tuple[int, Event]
 
     Raises Malformed when the body is no JSON at all, or no array of objects.
     """
+    events = _canonical(body, ndjson)
+    if events is not None:
+        return list(enumerate(events)), []
     items = _lines(body) if ndjson else _array(body)
+    try:
+        # One call for all costs half of one call for each.
+        return list(enumerate(msgspec.convert(items, list[AnyEvent], strict=True))), []
+    except msgspec.ValidationError:
+        return _one_by_one(items)
+
+
+def _canonical(body: bytes, ndjson: bool) -> list[AnyEvent] | None:
+    """The events, if none can be wrong and every key in the text made a difference.
+
+    A field that is not told has its default and is not written again. So what is written has at
+    most as many keys as the text has different ones; where it has as many as the text has keys,
+    none stood twice.
+    """
+    if b"\\" in body:
+        return None
+    try:
+        events = [_ONE.decode(line) for line in _split(body)] if ndjson else _ARRAY.decode(body)
+    except (msgspec.MsgspecError, RecursionError, OverflowError):
+        return None
+    return events if _keys(body) == _keys(msgspec.json.encode(events)) else None
+
+
+def _one_by_one(items: Sequence[Any]) -> tuple[list[tuple[int, Event]], list[Rejected]]:
     events: list[tuple[int, Event]] = []
     rejected: list[Rejected] = []
     for index, item in enumerate(items):
@@ -89,7 +123,11 @@ def _array(body: bytes) -> Sequence[Any]:
 
 
 def _lines(body: bytes) -> Sequence[Any]:
-    return [_line(line) for line in body.split(b"\n") if line.strip()]
+    return [_line(line) for line in _split(body)]
+
+
+def _split(body: bytes) -> list[bytes]:
+    return [line for line in body.split(b"\n") if line.strip()]
 
 
 def _line(line: bytes) -> Any:
@@ -102,24 +140,25 @@ def _line(line: bytes) -> Any:
 def _json(body: bytes) -> Any:
     try:
         tree = msgspec.json.decode(body)
-        if _counts(body) and _keys(body) == _keys(msgspec.json.encode(tree)):
+        if b"\\" not in body and _keys(body) == _keys(msgspec.json.encode(tree)):
             return tree
     except (msgspec.MsgspecError, RecursionError, OverflowError):
         pass
     return _careful(body)
 
 
-def _counts(body: bytes) -> bool:
-    """Whether `_keys` may be trusted: no escapes, and no space before a colon."""
-    return not any(mark in body for mark in (b"\\", b" :", b"\t:", b"\n:", b"\r:"))
+def _keys(text: bytes) -> int:
+    """Keys in JSON without escapes, and strings that hold such a colon too.
 
-
-def _keys(body: bytes) -> int:
-    """Keys in the text, and strings that begin with a colon.
-
-    A reader that keeps the last of two equal keys writes fewer than it has read.
+    Counted are colons after a quote or a space (or a `!`, the byte between the two). A reader
+    that keeps the last of two equal keys writes fewer than it has read.
     """
-    return body.count(b'":')
+    codes = np.frombuffer(text, np.uint8)
+    found = 0
+    for start in range(0, len(codes) - 1, SCAN):  # in parts that stay in the processor's cache
+        part = codes[start : start + SCAN + 1]
+        found += int(np.count_nonzero((part[1:] == COLON) & (part[:-1] <= QUOTE)))
+    return found
 
 
 def _careful(body: bytes) -> Any:

@@ -9,6 +9,8 @@ import msgspec
 from collector.columns import TIME_FIELD
 from collector.events import KIND_OF, Event
 
+# The digest's text: JSON without spaces, fields in the contract's order less those at their
+# default, the keys of `raw_usage` sorted. Digests are kept for months: this never changes.
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
@@ -34,11 +36,15 @@ def mark(event: Event) -> Mark:
     if instant.tzinfo is not UTC:
         instant = instant.astimezone(UTC)
         event = msgspec.structs.replace(event, **{name: instant})
-    identity = f"{event.source}\0{event.event_id}".encode()
     return Mark(
-        key=blake2b(identity, digest_size=16).digest(),
-        digest=blake2b(_ENCODER.encode(event), digest_size=16).digest(),
-        revision=event.revision,
-        month=instant.year * 100 + instant.month,
-        kind=kind,
+        key(event.source, event.event_id),
+        blake2b(_ENCODER.encode(event), digest_size=16).digest(),
+        event.revision,
+        instant.year * 100 + instant.month,
+        kind,
     )
+
+
+def key(source: str, event_id: str) -> bytes:
+    """The idempotency key, 16 bytes."""
+    return blake2b(f"{source}\0{event_id}".encode(), digest_size=16).digest()

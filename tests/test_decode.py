@@ -116,6 +116,39 @@ def test_colons_and_quotes_inside_text_are_no_keys() -> None:
         assert told[0][1].device == name  # type: ignore[attr-defined]
 
 
+ODD = ["1.0", "1e3", "-0", "9223372036854775807", "9223372036854775808", "01", "true", "NaN", '"1"']
+
+
+@pytest.mark.parametrize("number", ODD)
+def test_an_odd_number_is_judged_alike_whether_or_not_a_default_is_told(number: str) -> None:
+    """A default that is told takes the reader over plain objects."""
+    short = json.dumps(sample_json(1)).replace('"power_mw": 1', f'"power_mw": {number}')
+    outcomes = []
+    for text in (short, short[:-1] + ', "revision": 0}'):
+        try:
+            outcomes.append(decode(f"[{text}]".encode()))
+        except Malformed:
+            outcomes.append(None)  # type: ignore[arg-type]
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("default", ['"revision": 0', '"boot_id": null', '"temp_c":null'])
+@pytest.mark.parametrize("space", ["", " ", "\r"])
+def test_a_default_told_first_or_last_hides_no_second_telling(default: str, space: str) -> None:
+    name = default.partition(":")[0]
+    for pair in (f"{name}{space}:5, {default}", f"{default}, {name}{space}: 5"):
+        (refusal,) = decode(f"[{json.dumps(sample_json(1))[:-1]}, {pair}}}]".encode())[1]
+        assert refusal.field == name.strip('"')
+
+
+def test_a_line_is_one_event_and_an_event_one_line() -> None:
+    one = json.dumps(sample_json(1))
+    for text in (one + one, one.replace(", ", ",\n", 1)):
+        events, refusals = decode(text.encode(), ndjson=True)
+        assert not events
+        assert refusals
+
+
 def test_no_space_before_a_colon_hides_a_key_that_stands_twice() -> None:
     """One key more and one spaced key less must not add up to the right number."""
     good = json.dumps(sample_json(1))

@@ -1,13 +1,15 @@
 """The contract holds for events made in this program too."""
 
 import datetime as dt
+import hashlib
+import json
 from typing import Any
 
 import msgspec
 import pytest
 from rig.events import attempt_json, host
 
-from collector.events import DEPTH_MAX, Attempt, Host, refuse_text
+from collector.events import DEPTH_MAX, AnyEvent, Attempt, Host, refuse_text
 from collector.identity import mark
 
 
@@ -95,3 +97,41 @@ def test_source_and_id_are_told_apart() -> None:
 def test_the_order_of_usage_keys_is_no_content() -> None:
     one, two = attempt(raw_usage={"a": 1, "b": 2}), attempt(raw_usage={"b": 2, "a": 1})
     assert mark(one).digest == mark(two).digest
+
+
+def minimal(**fields: Any) -> Attempt:
+    """An attempt of which only what is required, and what is given, is told."""
+    told = {"source": "tap", "event_id": "1", "rig": "desk", "engine": "card0", "duration_ns": 1}
+    told |= {"received_at": "2026-10-03T17:02:11Z", "status": "ok"}
+    return msgspec.convert(told | fields, Attempt, strict=True)
+
+
+def test_the_digest_stays_what_it_is_for_ever() -> None:
+    """Digests are kept for months; a changed one would make every retold event a conflict."""
+    event = minimal(
+        source="tap",
+        event_id="01J",
+        revision=2,
+        received_at="2026-10-03T19:02:11.5+02:00",
+        raw_usage={"b": 1, "a": {"d": None, "c": 2.5}},
+        prefix=["k1:9f"],
+        prefix_tokens=[2048],
+        route={"policy": "p", "chosen": "card0", "candidates": [{"engine": "card0"}]},
+    )
+    text = (
+        b'{"kind":"attempt","source":"tap","event_id":"01J","revision":2,"rig":"desk",'
+        b'"engine":"card0","received_at":"2026-10-03T17:02:11.500000Z","duration_ns":1,'
+        b'"status":"ok","raw_usage":{"a":{"c":2.5,"d":null},"b":1},"prefix":["k1:9f"],'
+        b'"prefix_tokens":[2048],"route":{"policy":"p","chosen":"card0",'
+        b'"candidates":[{"engine":"card0"}]}}'
+    )
+    assert mark(event).digest == hashlib.blake2b(text, digest_size=16).digest()
+    assert mark(event).key == hashlib.blake2b(b"tap\x0001J", digest_size=16).digest()
+
+
+def test_a_field_told_at_its_default_is_no_other_content() -> None:
+    told = minimal(revision=0, attempt_no=1, operation="chat", project=None, gpus=[], prefix=[])
+    assert mark(told) == mark(minimal())
+    text = msgspec.json.encode({"kind": "attempt", **json.loads(msgspec.json.encode(minimal()))})
+    explicit = text[:-1] + b',"operation":"chat","usage_source":"missing","revision":0,"gpus":[]}'
+    assert mark(msgspec.json.decode(explicit, type=AnyEvent)) == mark(minimal())
