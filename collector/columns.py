@@ -1,9 +1,10 @@
 """From events to Arrow: one flat schema per event kind, derived from the contract."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +23,7 @@ TIME_FIELD = {
     "host": "at",
 }
 
+_JSON = msgspec.json.Encoder(order="deterministic")
 INSTANT = "ns since 1970 UTC"
 PREFACE = """# Data dictionary
 
@@ -72,21 +74,31 @@ def time_ns(kind: str, event: Event) -> int:
 
 def to_arrow(kind: str, events: Sequence[Event]) -> pa.RecordBatch:
     """Events of one kind as one record batch of `schema(kind)`."""
-    arrays = [pa.array(_values(c, events), type=c.type) for c in columns(kind)]
+    told = _by_column(kind, events)
+    arrays = [
+        pa.array(_stored(column, values), type=column.type)
+        for column, values in zip(columns(kind), told, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema(kind))
 
 
-def _values(column: Column, events: Sequence[Event]) -> list[Any]:
-    told = [getattr(event, column.field) for event in events]
+def _by_column(kind: str, events: Sequence[Event]) -> Sequence[Sequence[Any]]:
+    if not events:
+        return [()] * len(columns(kind))
+    return list(zip(*map(_fields(kind), events), strict=True))
+
+
+@cache
+def _fields(kind: str) -> Callable[[Event], tuple[Any, ...]]:
+    return attrgetter(*(column.field for column in columns(kind)))
+
+
+def _stored(column: Column, told: Sequence[Any]) -> Sequence[Any]:
     if column.form == "instant":
         return [None if value is None else to_ns(value) for value in told]
     if column.form == "json":
-        return [None if value is None else _json(value) for value in told]
+        return [None if value is None else _JSON.encode(value).decode() for value in told]
     return told
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value, order="deterministic").decode()
 
 
 def _column(field: str, hint: Any) -> Column:
