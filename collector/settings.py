@@ -29,9 +29,12 @@ Share = Annotated[
 Span = Annotated[str, Meta(pattern=r"^\d{1,4}[smh]$", extra={"type": "number with s, m or h"})]
 
 
-def doc(text: str, unit: str = "") -> Meta:
-    """What a setting means, and its unit; `currency` stands for the rig's own."""
-    return Meta(description=text, extra={"unit": unit})
+def doc(text: str, unit: str = "", title: str = "") -> Meta:
+    """What a setting means, and its unit; `currency` stands for the rig's own.
+
+    `title` is what forms call it where the key itself reads badly.
+    """
+    return Meta(description=text, extra={"unit": unit, "title": title})
 
 
 class SettingsError(ValueError):
@@ -84,13 +87,15 @@ class Hardware(_Table, kw_only=True, frozen=True):
 
     name: Annotated[Text, doc("what was bought")]
     price: Annotated[Money, doc("what it cost", "currency")]
-    in_service: Annotated[dt.date, doc("first day of its life")]
+    in_service: Annotated[dt.date, doc("first day of its life", title="in service from")]
     life_years: Annotated[
-        int, Meta(ge=1, le=50), doc("how long the price is spread, from the first day on", "years")
+        int,
+        Meta(ge=1, le=50),
+        doc("how long the price is spread, from the first day on", "years", "life"),
     ]
-    residual: Annotated[Money, doc("what it is still worth at the end of its life", "currency")] = (
-        "0"
-    )
+    residual: Annotated[
+        Money, doc("what it is still worth at the end of its life", "currency", "residual value")
+    ] = "0"
     method: Annotated[
         Literal["straight_line"], doc("how its value falls: evenly over elapsed time")
     ] = "straight_line"
@@ -113,12 +118,18 @@ class Electricity(_Table, kw_only=True, frozen=True):
     """A tariff and the draw that no card reports, from a date on."""
 
     from_: Annotated[dt.date, doc("first day on which this entry counts")] = field(name="from")
-    price_per_kwh: Annotated[Money, doc("price at the wall", "currency per kWh")]
+    price_per_kwh: Annotated[Money, doc("price at the wall", "currency per kWh", "price")]
     host_watts: Annotated[
-        int, Meta(ge=0, le=100_000), doc("draw of the host beyond what its cards report", "W")
+        int,
+        Meta(ge=0, le=100_000),
+        doc("draw of the host beyond what its cards report", "W", "host power"),
     ] = 0
     psu_efficiency: Annotated[
-        Share, doc("part of the power at the wall that comes out of the power supply")
+        Share,
+        doc(
+            "part of the power at the wall that comes out of the power supply",
+            title="power supply efficiency",
+        ),
     ] = "1"
 
     @property

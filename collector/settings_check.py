@@ -47,6 +47,13 @@ def split_address(address: str) -> tuple[str, int]:
     return bare, int(port)
 
 
+def local_url(address: str) -> str:
+    """Where this machine finds an address that may stand for all of its own."""
+    host, port = split_address(address)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach the host."""
     try:

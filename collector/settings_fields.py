@@ -27,9 +27,11 @@ This page is what `python -m collector.settings` prints; a test compares the two
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: `key` as it stands in the file, `default` as TOML, None where none is set."""
+    """One setting: `key` as it stands in the file, `title` in words, `default` as TOML, None where
+    none is set."""
 
     key: str
+    title: str
     type: str
     unit: str
     required: bool
@@ -37,14 +39,10 @@ class Setting:
     help: str
     choices: tuple[str, ...] = ()
 
-    @property
-    def title(self) -> str:
-        """The key in words: price per kWh."""
-        return self.key.replace("_", " ").replace("kwh", "kWh").replace("psu", "PSU")
-
-    def unit_in(self, currency: str) -> str:
-        """The unit with the rig's currency in its place."""
-        return self.unit.replace("currency", currency)
+    def label(self, currency: str) -> str:
+        """The title with its unit, in the rig's currency: `price, EUR per kWh`."""
+        unit = self.unit.replace("currency", currency)
+        return f"{self.title}, {unit}" if unit else self.title
 
 
 @dataclass(frozen=True)
@@ -98,6 +96,7 @@ def _settings(struct: Any) -> Iterator[Setting]:
         choices = get_args(bare) if get_origin(bare) is Literal else ()
         yield Setting(
             key=field.encode_name,
+            title=extra.get("title") or field.encode_name.replace("_", " "),
             type=extra.get("type") or _words(bare),
             unit=extra.get("unit", ""),
             required=field.required,

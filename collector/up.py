@@ -10,11 +10,13 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from collector.clock import now_ns
+from collector.clock import from_ns, now_ns
 from collector.demo import rig
 from collector.settings import Settings, SettingsError, load
-from collector.settings_check import split_address
+from collector.settings_check import local_url, split_address
+from collector.settings_edit import Correct, edited
 from collector.settings_file import DEFAULT
+from collector.settings_save import read_version
 from collector.supervise import Child, StartError, Tree
 
 START_S = 90.0
@@ -50,21 +52,42 @@ def up(config: Path | None, *, demo: bool) -> int:
 
 
 def _write_demo(settings: Settings) -> Path:
-    """The demo's settings beside its ledger, in a folder where no real books lie."""
+    """The demo's settings beside its ledger, in a folder where no real books lie.
+
+    What its settings page has changed there stays. Raises SettingsError for a file that is there
+    and cannot be used.
+    """
     folder = (settings.store_path() / "demo").resolve()
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "rigledger.toml"
     listen = settings.collector.listen, settings.dashboard.listen
-    config.write_text(rig.settings_text(now_ns(), folder, *listen), encoding="utf-8")
+    kept = read_version(config).text
+    text = (
+        rig.settings_text(now_ns(), folder, *listen)
+        if kept is None
+        else edited(kept, _places(folder, *listen), from_ns(now_ns()).date())
+    )
+    if text != kept:
+        config.write_text(text, encoding="utf-8")
     # The real books' folder must not win over the demo's own, here or in a child.
     os.environ.pop("RIGLEDGER_DATA", None)
     return config
 
 
+def _places(folder: Path, collector: str, dashboard: str) -> list[Correct]:
+    """What a start of the demo decides, whatever the file has kept."""
+    told = (
+        ("store", "path", str(folder)),
+        ("collector", "listen", collector),
+        ("dashboard", "listen", dashboard),
+    )
+    return [Correct((table, key), value, remark=False) for table, key, value in told]
+
+
 def _start(tree: Tree, settings: Settings, config: Path | None, *, demo: bool) -> bool:
     """Start everything in order; False when told to stop meanwhile. Raises StartError."""
     options = [] if config is None else ["--config", str(config)]
-    collector = _url(settings.collector.listen) + "/healthz"
+    collector = local_url(settings.collector.listen) + "/healthz"
     watch = ["--no-sources", "--log-level", "warning"] if demo else []
     command = [*_PYTHON, "rigledger", *options]
     if not tree.start(
@@ -77,7 +100,7 @@ def _start(tree: Tree, settings: Settings, config: Path | None, *, demo: bool) -
             return False
     if demo and config is not None and not _start_feeder(tree, config):
         return False
-    pages = _url(settings.dashboard.listen) + "/_stcore/health"
+    pages = local_url(settings.dashboard.listen) + "/_stcore/health"
     return tree.start(Child("dashboard", [*command, "dashboard"], _answers(pages)), START_S)
 
 
@@ -124,8 +147,8 @@ def _greet(settings: Settings, config: Path | None, *, demo: bool) -> None:
     title = "DEMO: made-up figures of a made-up rig" if demo else settings.rig.name
     print(
         f"\n  rigledger is up: {title}\n"
-        f"    pages      {_url(settings.dashboard.listen)}\n"
-        f"    collector  {_url(settings.collector.listen)}\n"
+        f"    pages      {local_url(settings.dashboard.listen)}\n"
+        f"    collector  {local_url(settings.collector.listen)}\n"
         f"    engines    {', '.join(engines) or 'none configured'}\n"
         f"    cards      {', '.join(cards) or 'none configured'}\n"
         f"    ledger     {settings.store_path()}"
@@ -134,13 +157,6 @@ def _greet(settings: Settings, config: Path | None, *, demo: bool) -> None:
         print(f"    report     rigledger --config {config} report")
         print("  Your own rig: describe it in rigledger.toml, then start this again.")
     print("  Ctrl-C stops all of it.\n", flush=True)
-
-
-def _url(address: str) -> str:
-    """Where this machine finds an address that may stand for all of its own."""
-    host, port = split_address(address)
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _answers(url: str) -> Callable[[], bool]:

@@ -48,8 +48,9 @@ def test_units_are_told_where_a_number_alone_says_nothing():
     assert told["hardware.price"] == told["hardware.residual"] == "currency"
     assert told["hardware.life_years"] == "years"
     assert told["electricity.host_watts"] == "W"
-    assert tables()["electricity"]["price_per_kwh"].unit_in("EUR") == "EUR per kWh"
-    assert tables()["electricity"]["price_per_kwh"].title == "price per kWh"
+    assert tables()["electricity"]["price_per_kwh"].label("EUR") == "price, EUR per kWh"
+    assert tables()["electricity"]["host_watts"].label("EUR") == "host power, W"
+    assert tables()["usage"]["active_gap"].label("EUR") == "active gap"
 
 
 def test_the_defaults_told_are_the_defaults():

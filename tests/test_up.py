@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 from rig.tree import Up, answers, free_ports, until
 
-from collector.clock import now_ns
+from collector.clock import from_ns, now_ns
 from collector.demo.feed import newest_ns
 from collector.settings import load
+from collector.settings_edit import Correct
+from collector.settings_save import read_version, save
 from collector.snapshot import conflicts
 from collector.supervise import Child, StartError, Tree
+
+DASHBOARD = '[dashboard]\nlisten = "127.0.0.1:{1}"\n'
 
 
 @pytest.fixture
@@ -109,13 +113,34 @@ def test_the_demo_keeps_its_books_apart(rig, start):
     reached_ns = newest_ns(folder / "data/demo", now_ns())
     assert reached_ns > 0
 
+    config = folder / "data/demo/rigledger.toml"
+    save(read_version(config), [Correct(("hardware", 0, "price"), "15000")], from_ns(now_ns()))
+    moved = folder / "rigledger.toml"
+    ports[0] = free_ports(1)[0]
+    moved.write_text(f'[collector]\nlisten = "127.0.0.1:{ports[0]}"\n' + DASHBOARD.format(*ports))
     again = start(folder, "up", "--demo")
     until(again.said("loading the demo ledger: 0 %"), "it goes on where it was stopped")
     assert again.interrupt() == 0
+    kept = load(config)
+    assert kept.hardware[0].price == "15000"
+    assert "# corrected " in config.read_text()
+    assert kept.collector.listen == f"127.0.0.1:{ports[0]}"
+    assert kept.dashboard.listen == f"127.0.0.1:{ports[1]}"
     assert newest_ns(folder / "data/demo", now_ns()) > reached_ns
     assert conflicts(folder / "data/demo") == {}
     assert (folder / "data/demo/manifest.sqlite").exists()
     assert [path.name for path in (folder / "data").iterdir()] == ["demo"]
+
+
+def test_a_demo_file_that_cannot_be_used_is_told_and_kept(rig, start):
+    folder, _ = rig
+    config = folder / "data/demo/rigledger.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[rig]\nname = "demo rig"\ncurrency = "dollars"\n')
+    up = start(folder, "up", "--demo")
+    assert up.process.wait(60) == 2
+    assert f"{config}:3: rig.currency: " in up.log
+    assert "dollars" in config.read_text()
 
 
 def python(code: str) -> list[str]:

@@ -56,7 +56,8 @@ model = "{MODEL}"
 from = {start}"""
         for number, engine in enumerate(ENGINES)
     )
-    return f"""# DEMO: a made-up rig. Written anew at every start of `rigledger up --demo`.
+    return f"""# DEMO: a made-up rig. Changes stay;
+# without this file, the next `rigledger up --demo` writes it anew.
 
 [store]
 path = {json.dumps(str(store))}
