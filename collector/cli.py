@@ -4,9 +4,11 @@ import argparse
 import logging
 import os
 
+from collector.setup.flags import add_flags
+
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Mount `rigledger collect`."""
+    """Mount `rigledger collect` and `rigledger init`."""
     collect = subparsers.add_parser(
         "collect", help="keep events: over HTTP, from the cards and from the engines' health"
     )
@@ -22,6 +24,21 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
         help="keep only what arrives over HTTP; read neither cards nor engines",
     )
     collect.set_defaults(run=_collect)
+    init = subparsers.add_parser(
+        "init",
+        help="write the settings: asks on a terminal, or takes flags",
+        description="Ask about the rig, look at its cards and engines, and write a commented "
+        "settings file (rigledger.toml, or what --config names). Nothing is sent anywhere but to "
+        "the engines' own addresses.",
+    )
+    add_flags(init)
+    init.set_defaults(run=_init)
+
+
+def _init(args: argparse.Namespace) -> int:
+    from collector.setup.run import init
+
+    return init(args)
 
 
 def _collect(args: argparse.Namespace) -> int:

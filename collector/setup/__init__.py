@@ -1,0 +1,1 @@
+"""`rigledger init`: from questions or flags to a settings file, and to units for systemd."""
