@@ -48,7 +48,9 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tr
 class StoreSettings(_Table, kw_only=True, frozen=True):
     """Where the ledger lies."""
 
-    path: Annotated[Text, doc("folder of the ledger; RIGLEDGER_DATA overrides it")] = "data"
+    path: Annotated[
+        Text, doc("folder of the ledger, from this file's own; RIGLEDGER_DATA overrides it")
+    ] = "data"
 
 
 class CollectorSettings(_Table, kw_only=True, frozen=True):
@@ -244,8 +246,8 @@ class Settings(_Table, kw_only=True, frozen=True):
         return to_ns(dt.datetime.combine(day, dt.time(), tzinfo=self.zone).astimezone(dt.UTC))
 
     def store_path(self) -> Path:
-        """The ledger's folder; RIGLEDGER_DATA overrides the file."""
-        return Path(os.environ.get("RIGLEDGER_DATA") or self.store.path)
+        """The ledger's folder, in full; RIGLEDGER_DATA overrides the file."""
+        return Path(os.environ.get("RIGLEDGER_DATA") or self.store.path).absolute()
 
 
 def nano(amount: str) -> int:
@@ -261,6 +263,9 @@ def nano(amount: str) -> int:
 
 def load(path: Path | None) -> Settings:
     """Read a settings file; None means ./rigledger.toml where there is one, else the defaults.
+
+    Files that it names start in its own folder. Without one, the ledger lies in ./data where that
+    is, else among the user's data.
 
     Raises SettingsError with `file:line: table.key: what is wrong; remedy`.
     """

@@ -1,14 +1,16 @@
 """Reads `rigledger.toml` strictly: every refusal names file, line, key and remedy."""
 
 import difflib
+import os
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from collector.settings import Settings, SettingsError
+from collector.settings import Settings, SettingsError, StoreSettings
 from collector.settings_check import Fault, Impossible, faults
 
 DEFAULT = Path("rigledger.toml")
@@ -47,7 +49,7 @@ def read(path: Path | None) -> Settings:
     """Settings of a file, see `collector.settings.load`. Raises SettingsError."""
     if path is None:
         if not DEFAULT.exists():
-            return Settings()
+            return Settings(store=StoreSettings(path=str(_default_folder())))
         path = DEFAULT
     try:
         text = path.read_text(encoding="utf-8")
@@ -55,8 +57,31 @@ def read(path: Path | None) -> Settings:
         raise SettingsError(f"{path}: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
-        raise SettingsError(f"{path}: {reason}; name a readable file with --config") from None
-    return parse(text, str(path))
+        raise SettingsError(
+            f"{path.absolute()}: {reason}; name a readable file with --config"
+        ) from None
+    return _anchored(parse(text, str(path)), path.absolute().parent)
+
+
+def _anchored(settings: Settings, folder: Path) -> Settings:
+    """The settings with full paths: relative ones start in the folder of their file."""
+    store, collector = settings.store, settings.collector
+    secret = collector.token_file and str(folder / collector.token_file)
+    return replace(
+        settings,
+        store=replace(store, path=str(folder / store.path)),
+        collector=replace(collector, token_file=secret),
+    )
+
+
+def _default_folder() -> Path:
+    """Where the ledger lies when no file says so: here in a checkout, which always has its `data`
+    folder, or where one has been made; else among the user's own data."""
+    here = Path.cwd() / StoreSettings().path
+    if here.is_dir():
+        return here
+    shared = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser()
+    return shared / "rigledger"
 
 
 def parse(text: str, name: str) -> Settings:

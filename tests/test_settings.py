@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.settings import Settings, SettingsError, load
+from collector.settings import Settings, SettingsError, StoreSettings, load
 
 EXAMPLE = """\
 [store]
@@ -182,9 +182,44 @@ def test_a_syntax_error_names_its_line(write, text, line):
 
 def test_without_a_file_the_defaults_hold(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert load(None) == Settings()
+    (tmp_path / "data").mkdir()
+    here = StoreSettings(path=str(tmp_path / "data"))
+    assert load(None) == Settings(store=here)
     Path("rigledger.toml").write_text('[rig]\nname = "here"\n', encoding="utf-8")
     assert load(None).rig.name == "here"
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A folder with nothing in it, of a user whose data lie elsewhere."""
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("RIGLEDGER_DATA", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return folder
+
+
+def test_without_a_file_the_ledger_lies_here_or_among_the_users_data(bare, tmp_path, monkeypatch):
+    assert load(None).store_path() == tmp_path / "home/.local/share/rigledger"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    assert load(None).store_path() == tmp_path / "xdg/rigledger"
+    (bare / "data").mkdir()
+    assert load(None).store_path() == bare / "data"
+    monkeypatch.setenv("RIGLEDGER_DATA", "elsewhere")
+    assert load(None).store_path() == bare / "elsewhere"
+
+
+@pytest.mark.parametrize(("told", "lies"), [("", "data"), ("books", "books"), ("/b", "/b")])
+def test_files_are_found_from_the_settings_own_folder(bare, tmp_path, told, lies):
+    settings = f'[store]\npath = "{told}"\n' if told else ""
+    file = tmp_path / "rig.toml"
+    file.write_text(settings + '[collector]\ntoken_file = "token"\n', encoding="utf-8")
+    for way in (file, Path("../rig.toml")):
+        loaded = load(way)
+        assert loaded.store_path().resolve() == tmp_path / lies
+        assert Path(loaded.collector.token_file or "").resolve() == tmp_path / "token"
 
 
 def test_a_named_file_must_exist(tmp_path):
