@@ -32,6 +32,9 @@ What the ledger keeps: one table per event kind, sealed as `month=YYYY-MM/<kind>
 `(source, event_id)` is an event's identity; a version that a higher `revision` has replaced
 stays in its file and is listed in the manifest's table `superseded`.
 
+No text holds a NUL character. An attempt's durations are at most 30 days, a host's at most 3650
+days either way, counts of tokens at most 2^40; what lies beyond is refused, not stored.
+
 This page is what `python -m collector.columns` prints; a test compares the two.
 """
 

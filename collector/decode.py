@@ -189,24 +189,27 @@ def _flaws(item: Any, where: str, depth: int) -> Iterator[Flaw]:
         yield Flaw(f"`{where[:64]}` nests deeper than {DEPTH_MAX} levels")
     elif isinstance(item, Flaw):
         yield Flaw(f"`{where}`: {item}") if where else item
-    elif isinstance(item, str) and not _is_text(item):
-        yield Flaw(f"`{where}` holds a lone surrogate, which is no text")
+    elif isinstance(item, str) and (odd := _odd(item)):
+        yield Flaw(f"`{where}` holds {odd}")
     elif isinstance(item, dict):
         for name, value in item.items():
-            if not _is_text(name):
-                yield Flaw("a key holds a lone surrogate, which is no text")
+            if odd := _odd(name):
+                yield Flaw(f"`{where}` has a key that holds {odd}")
             yield from _flaws(value, f"{where}.{name}".lstrip("."), depth + 1)
     elif isinstance(item, list):
         for index, value in enumerate(item):
             yield from _flaws(value, f"{where}[{index}]", depth + 1)
 
 
-def _is_text(value: str) -> bool:
+def _odd(value: str) -> str | None:
+    """What makes a text one that cannot be kept. Both come only as escapes, so only here."""
+    if "\0" in value:
+        return "a NUL character"
     try:
         value.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return "a lone surrogate, which is no text"
+    return None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Any:

@@ -14,10 +14,18 @@ INT64_MAX = 2**63 - 1
 DEPTH_MAX = 32
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 LATEST = datetime(2100, 1, 1, tzinfo=UTC)
+# Sums over a month's events must stay far from where 64 bits end.
+ELAPSED_MAX_NS = 30 * 86_400 * 10**9
+AWAY_MAX_NS = 3650 * 86_400 * 10**9
+TOKENS_MAX = 2**40
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Instant = Annotated[datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 Signed = Annotated[int, Meta(ge=-INT64_MAX, le=INT64_MAX)]
+Elapsed = Annotated[int, Meta(ge=0, le=ELAPSED_MAX_NS)]
+Away = Annotated[int, Meta(ge=-AWAY_MAX_NS, le=AWAY_MAX_NS)]
+Tokens = Annotated[int, Meta(ge=0, le=TOKENS_MAX)]
+Slots = Annotated[int, Meta(ge=1, le=INT64_MAX)]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 
 
@@ -51,6 +59,13 @@ def refuse_text(value: object, where: str, depth: int = 1) -> None:
             refuse_text(item, f"{where}[{index}]", depth + 1)
 
 
+def refuse_nul(event: "Event") -> None:
+    """Raise ValueError for a NUL in the identity, which is `source`, NUL, `event_id`."""
+    if "\0" in event.source or "\0" in event.event_id:
+        where = "source" if "\0" in event.source else "event_id"
+        raise ValueError(f"`{where}` holds a NUL character")
+
+
 def refuse_era(instant: datetime, where: str) -> None:
     """Raise ValueError unless the instant has a zone and lies in the years 2000 to 2099."""
     if instant.tzinfo is UTC and 2000 <= instant.year < 2100:
@@ -75,8 +90,8 @@ class Candidate(
     """One engine that a routing decision weighed."""
 
     engine: Name
-    hit_tokens: Count | None = None
-    pending_tokens: Count | None = None
+    hit_tokens: Tokens | None = None
+    pending_tokens: Tokens | None = None
     in_flight: Count | None = None
     estimate_ms: Count | None = None
 
@@ -137,34 +152,34 @@ class Attempt(
         Annotated[list[Name], Meta(max_length=64)], doc("the engine's cards, by UUID")
     ] = msgspec.field(default_factory=list)
     received_at: Annotated[Instant, doc("when the request arrived; places the attempt", "instant")]
-    dispatch_ns: Annotated[Count | None, doc("arrival to its sending on to the engine", "ns")] = (
+    dispatch_ns: Annotated[Elapsed | None, doc("arrival to its sending on to the engine", "ns")] = (
         None
     )
     wait_ns: Annotated[
-        Count | None, doc("time known to have been queued after dispatch, before computing", "ns")
+        Elapsed | None, doc("time known to have been queued after dispatch, before computing", "ns")
     ] = None
-    ttft_ns: Annotated[Count | None, doc("arrival to the first token", "ns")] = None
-    duration_ns: Annotated[Count, doc("arrival to the last byte or the failure", "ns")]
+    ttft_ns: Annotated[Elapsed | None, doc("arrival to the first token", "ns")] = None
+    duration_ns: Annotated[Elapsed, doc("arrival to the last byte or the failure", "ns")]
     input_tokens: Annotated[
-        Count | None, doc("whole prompt, cached and written tokens included", "tokens")
+        Tokens | None, doc("whole prompt, cached and written tokens included", "tokens")
     ] = None
     cache_read_tokens: Annotated[
-        Count | None, doc("part of input that a prefix cache served", "tokens")
+        Tokens | None, doc("part of input that a prefix cache served", "tokens")
     ] = None
     cache_write_tokens: Annotated[
-        Count | None, doc("part of input newly written to a cache", "tokens")
+        Tokens | None, doc("part of input newly written to a cache", "tokens")
     ] = None
     output_tokens: Annotated[
-        Count | None, doc("emitted tokens, reasoning included, all choices", "tokens")
+        Tokens | None, doc("emitted tokens, reasoning included, all choices", "tokens")
     ] = None
-    reasoning_tokens: Annotated[Count | None, doc("part of output spent reasoning", "tokens")] = (
+    reasoning_tokens: Annotated[Tokens | None, doc("part of output spent reasoning", "tokens")] = (
         None
     )
     draft_tokens: Annotated[
-        Count | None, doc("speculated tokens; computed, never priced", "tokens")
+        Tokens | None, doc("speculated tokens; computed, never priced", "tokens")
     ] = None
     draft_accepted_tokens: Annotated[
-        Count | None, doc("speculated tokens that were kept", "tokens")
+        Tokens | None, doc("speculated tokens that were kept", "tokens")
     ] = None
     usage_source: Annotated[
         Literal["engine", "derived", "estimated", "missing"],
@@ -182,12 +197,13 @@ class Attempt(
         Annotated[list[Name], Meta(max_length=1024)], doc("keyed hashes of the prompt's prefixes")
     ] = msgspec.field(default_factory=list)
     prefix_tokens: Annotated[
-        Annotated[list[Count], Meta(max_length=1024)], doc("tokens up to each prefix", "tokens")
+        Annotated[list[Tokens], Meta(max_length=1024)], doc("tokens up to each prefix", "tokens")
     ] = msgspec.field(default_factory=list)
     route: Annotated[Route | None, doc("the routing decision behind it")] = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be stored; what is merely odd is kept and counted by the books."""
+        refuse_nul(self)
         refuse_era(self.received_at, "received_at")
         if len(self.prefix) != len(self.prefix_tokens):
             raise ValueError("`prefix_tokens` must have as many items as `prefix`")
@@ -222,6 +238,7 @@ class Sample(
     error: Annotated[Name | None, doc("what could not be read, and why")] = None
 
     def __post_init__(self) -> None:
+        refuse_nul(self)
         refuse_era(self.at, "at")
 
 
@@ -243,6 +260,7 @@ class Heartbeat(
     at: Annotated[Instant, doc("when", "instant")]
 
     def __post_init__(self) -> None:
+        refuse_nul(self)
         refuse_era(self.at, "at")
 
 
@@ -253,12 +271,13 @@ class Engine(
 
     engine: Annotated[Name, doc("the engine")]
     state: Annotated[Literal["up", "down"], doc("whether it answered")]
-    slots: Annotated[Count | None, doc("requests it computes at a time")] = None
+    slots: Annotated[Slots | None, doc("requests it computes at a time")] = None
     running: Annotated[Count | None, doc("requests computing now")] = None
     waiting: Annotated[Count | None, doc("requests queued now")] = None
     at: Annotated[Instant, doc("when", "instant")]
 
     def __post_init__(self) -> None:
+        refuse_nul(self)
         refuse_era(self.at, "at")
 
 
@@ -272,10 +291,11 @@ class Host(
     ]
     at: Annotated[Instant, doc("when", "instant")]
     duration_ns: Annotated[
-        Signed | None, doc("boot, resume: time it was off before; clock_step: the step", "ns")
+        Away | None, doc("boot, resume: time it was off before; clock_step: the step", "ns")
     ] = None
 
     def __post_init__(self) -> None:
+        refuse_nul(self)
         refuse_era(self.at, "at")
 
 

@@ -64,6 +64,19 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (attempt_json(kind="invoice"), "kind"),
     (attempt_json(prompt="tell me"), "prompt"),
     (attempt_json(project="a\ud800"), "project"),
+    (attempt_json(project="a\0b"), "project"),
+    (attempt_json(source="a\0b"), "source"),
+    (attempt_json(event_id="a\0b"), "event_id"),
+    (attempt_json(gpus=["GPU-0", "\0"]), "gpus[1]"),
+    (attempt_json(raw_usage={"a\0": 1}), "raw_usage"),
+    (attempt_json(duration_ns=30 * 86_400 * 10**9 + 1), "duration_ns"),
+    (attempt_json(dispatch_ns=30 * 86_400 * 10**9 + 1), "dispatch_ns"),
+    (attempt_json(wait_ns=30 * 86_400 * 10**9 + 1), "wait_ns"),
+    (attempt_json(ttft_ns=30 * 86_400 * 10**9 + 1), "ttft_ns"),
+    (attempt_json(input_tokens=2**40 + 1), "input_tokens"),
+    (attempt_json(output_tokens=2**40 + 1), "output_tokens"),
+    (attempt_json(draft_accepted_tokens=2**40 + 1), "draft_accepted_tokens"),
+    (attempt_json(prefix=["a"], prefix_tokens=[2**40 + 1]), "prefix_tokens[0]"),
     (attempt_json(prefix_tokens=[1]), "prefix_tokens"),
     (attempt_json(prefix=["a"] * 1025, prefix_tokens=[1] * 1025), "prefix"),
     (attempt_json(raw_usage={"a": {"b": "text"}}), "raw_usage.a.b"),
@@ -93,7 +106,7 @@ def test_a_bad_event_is_refused_by_field_and_its_neighbours_kept(
     assert refusal.index == 1
     assert refusal.field == field
     assert refusal.error
-    if item.get("event_id") and len(item["event_id"]) <= 256:
+    if item.get("event_id", "").isprintable() and 0 < len(item.get("event_id", "")) <= 256:
         assert refusal.event_id == item["event_id"]
 
 

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 from rig.events import attempt_json, host
 
-from collector.events import DEPTH_MAX, AnyEvent, Attempt, Host, refuse_text
+from collector.events import DEPTH_MAX, AnyEvent, Attempt, Engine, Host, refuse_text
 from collector.identity import mark
+
+NEW_YEAR = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
 def attempt(**changes: Any) -> Attempt:
@@ -86,6 +88,54 @@ def test_the_same_event_has_the_same_key_and_content_in_any_zone() -> None:
     assert mark(utc) == mark(berlin)
     assert mark(utc).key == mark(other).key
     assert mark(utc).digest != mark(other).digest
+
+
+@pytest.mark.parametrize("field", ["source", "event_id"])
+def test_no_identity_holds_its_own_separator(field: str) -> None:
+    """Else ("a", "b NUL c") and ("a NUL b", "c") would be one event."""
+    made = {"source": "s", "event_id": "e", "rig": "r", "what": "boot", "at": NEW_YEAR}
+    with pytest.raises(ValueError, match=f"`{field}` holds a NUL character"):
+        Host(**made | {field: "a\0b"})
+
+
+@pytest.mark.parametrize(
+    ("field", "most"),
+    [
+        ("duration_ns", 30 * 86_400 * 10**9),
+        ("dispatch_ns", 30 * 86_400 * 10**9),
+        ("wait_ns", 30 * 86_400 * 10**9),
+        ("ttft_ns", 30 * 86_400 * 10**9),
+        ("input_tokens", 2**40),
+        ("cache_read_tokens", 2**40),
+        ("cache_write_tokens", 2**40),
+        ("output_tokens", 2**40),
+        ("reasoning_tokens", 2**40),
+        ("draft_tokens", 2**40),
+        ("draft_accepted_tokens", 2**40),
+    ],
+)
+def test_figures_are_bounded(field: str, most: int) -> None:
+    assert getattr(attempt(**{field: most}), field) == most
+    with pytest.raises(msgspec.ValidationError, match=field):
+        attempt(**{field: most + 1})
+
+
+def test_a_host_is_away_at_most_ten_years_either_way() -> None:
+    told = {"kind": "host", "source": "s", "event_id": "e", "rig": "r", "what": "clock_step"}
+    told["at"] = "2026-10-03T17:02:11Z"
+    ten_years_ns = 3650 * 86_400 * 10**9
+    for sign in (1, -1):
+        msgspec.convert(told | {"duration_ns": sign * ten_years_ns}, Host)
+        with pytest.raises(msgspec.ValidationError, match="duration_ns"):
+            msgspec.convert(told | {"duration_ns": sign * (ten_years_ns + 1)}, Host)
+
+
+def test_an_engine_without_a_slot_is_none() -> None:
+    told = {"kind": "engine", "source": "s", "event_id": "e", "rig": "r", "engine": "card0"}
+    told |= {"state": "up", "at": "2026-10-03T17:02:11Z"}
+    assert msgspec.convert(told | {"slots": 1}, Engine).slots == 1
+    with pytest.raises(msgspec.ValidationError, match="slots"):
+        msgspec.convert(told | {"slots": 0}, Engine)
 
 
 def test_source_and_id_are_told_apart() -> None:

@@ -86,7 +86,7 @@ def test_what_is_no_usage_is_missing(bad):
     assert openai.usage(bad).source == "missing"
 
 
-@pytest.mark.parametrize("bad", [-1, True, 1.5, "8", 2**63, None])
+@pytest.mark.parametrize("bad", [-1, True, 1.5, "8", 2**40 + 1, 2**63, None])
 def test_impossible_counts_are_unknown_and_stay_in_raw(bad):
     usage = openai.usage({"prompt_tokens": bad, "completion_tokens": 8})
     assert usage.input_tokens is None

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from collector.events import INT64_MAX
+from collector.events import INT64_MAX, TOKENS_MAX
 
 _RAW_ITEMS = 256
 _RAW_DEPTH = 6
@@ -49,8 +49,8 @@ class Usage:
 
 
 def count(value: Any) -> int | None:
-    """A token count, or None for whatever is none (absent, negative, text, a boolean)."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= INT64_MAX:
+    """A token count, or None for whatever is none (absent, negative, text, a boolean, huge)."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= TOKENS_MAX:
         return value
     return None
 
@@ -66,7 +66,7 @@ def name(value: Any) -> str | None:
     """A short identifier as the ledger takes it (1 to 256 characters), else None."""
     if not isinstance(value, str) or not value:
         return None
-    return value[:_NAME_CHARS].encode("utf-8", "replace").decode()
+    return value[:_NAME_CHARS].replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 def numbers(value: Any) -> dict[str, Any] | None:
@@ -80,7 +80,12 @@ def numbers(value: Any) -> dict[str, Any] | None:
 def _object(value: dict[Any, Any], left: list[int], depth: int) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for key, item in value.items():
-        if isinstance(key, str) and len(key) <= _KEY_CHARS and _take(item, left, depth):
+        if (
+            isinstance(key, str)
+            and len(key) <= _KEY_CHARS
+            and "\0" not in key
+            and _take(item, left, depth)
+        ):
             kept[key] = _inner(item, left, depth)
     return kept
 

@@ -113,8 +113,13 @@ def body(items: list[dict[str, Any]]) -> bytes:
     return json.dumps(items).encode()
 
 
-_names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+_names = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12
+)
 _counts = st.integers(0, INT64_MAX)
+_tokens = st.integers(0, 2**40)
+_elapsed = st.integers(0, 30 * 86_400 * 10**9)
+_away = st.integers(-3650 * 86_400 * 10**9, 3650 * 86_400 * 10**9)
 _instants = st.integers(to_ns(EARLIEST) // 1000, to_ns(LATEST) // 1000 - 1).map(
     lambda us: from_ns(us * 1000)
 )
@@ -143,13 +148,13 @@ def attempts(draw: st.DrawFn) -> Attempt:
         engine=draw(_names),
         gpus=draw(st.lists(_names, max_size=2)),
         received_at=draw(_instants),
-        ttft_ns=draw(st.none() | _counts),
-        duration_ns=draw(_counts),
-        input_tokens=draw(st.none() | _counts),
+        ttft_ns=draw(st.none() | _elapsed),
+        duration_ns=draw(_elapsed),
+        input_tokens=draw(st.none() | _tokens),
         status=draw(st.sampled_from(["ok", "client_abort", "upstream_error", "timeout"])),
         raw_usage=draw(st.none() | st.dictionaries(st.text("ab_", max_size=5), _numbers)),
         prefix=prefix,
-        prefix_tokens=[draw(_counts) for _ in prefix],
+        prefix_tokens=[draw(_tokens) for _ in prefix],
     )
 
 
@@ -177,7 +182,7 @@ def any_event() -> st.SearchStrategy[Event]:
             **_identity,
             what=st.sampled_from(["boot", "shutdown", "suspend", "resume", "clock_step"]),
             at=_instants,
-            duration_ns=st.none() | st.integers(-INT64_MAX, INT64_MAX),
+            duration_ns=st.none() | _away,
         ),
     )
 
