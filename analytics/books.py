@@ -1,5 +1,6 @@
 """The books of a span of time: every frame that a report or a page adds up."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -9,31 +10,31 @@ from analytics.card_time import card_time
 from analytics.evidence import Evidence, gather
 from analytics.periods import day_at
 from analytics.read import Ledger
-from analytics.rig import Card, cards
+from analytics.rig import Card, cards, in_force
 from analytics.states import BUCKET_NS, buckets_between, partition
 from analytics.timeline import timeline
 from collector.clock import SECOND_NS
-from collector.settings import Settings
+from collector.settings import EngineSettings, Settings
 
 DAY_NS = 86_400 * SECOND_NS
 LOOKBACK_NS = 2 * DAY_NS
-PEAK_DAYS_NS = 90 * DAY_NS
 
 
 @dataclass(frozen=True)
 class Books:
     """Frames over [from_ns, to_ns), the part of the period that has passed.
 
-    rows: attempts on cards over the trailing 90 days (`timeline`); states: segments
-    (`partition`); leaves: time (`cost.time_leaves`); money: cost leaves of every line;
-    unassigned: cost without capacity; card_energy: by card, bucket, state (`energy.by_state`);
-    host_energy likewise.
+    attempts: as the ledger tells them; rows: attempts on cards (`timeline`) that reach into the
+    span's days; states: segments (`partition`); intervals: between readings (`energy.readings`);
+    leaves: time (`cost.time_leaves`); money: cost leaves of every line; unassigned: cost without
+    capacity; card_energy: by card, bucket, state (`energy.by_state`); host_energy likewise.
     """
 
     from_ns: int
     to_ns: int
     cards: list[Card]
     evidence: Evidence
+    attempts: pl.DataFrame
     rows: pl.DataFrame
     states: pl.DataFrame
     leaves: pl.DataFrame
@@ -41,7 +42,7 @@ class Books:
     unassigned: pl.DataFrame
     card_energy: pl.DataFrame
     host_energy: pl.DataFrame
-    resets: int
+    intervals: pl.DataFrame
 
 
 def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now_ns: int) -> Books:
@@ -49,7 +50,7 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
 
     Whole local days are accounted for and the span is cut out of them, so that its leaves are the
     same whatever period they are read in. Both ends must be multiples of 15 minutes, unless
-    `now_ns` cuts the last.
+    `now_ns` cuts the last; no engine may change its assignment inside the span.
     """
     to_ns = max(from_ns, min(to_ns, now_ns))
     first, last = day_at(from_ns, settings.zone).from_ns, day_at(to_ns - 1, settings.zone).to_ns
@@ -58,19 +59,18 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     low, high = first - pad, min(last + pad, now_ns)
     # Whole UTC days, as the sampling period is told per day; two more to see across a gap.
     sampled = (_floor_day(first - LOOKBACK_NS), _floor_day(days[1] + LOOKBACK_NS) + DAY_NS)
-    samples = ledger.frame("samples", *sampled)
-    attempts = ledger.frame("attempts", to_ns - PEAK_DAYS_NS - LOOKBACK_NS, high)
-    engines = ledger.frame("engines", 0, high)
-    rows = timeline(attempts, settings, _slots(settings, engines))
-    seen = set(samples["card"].unique()) | set(rows["card"].unique())
-    rig = cards(settings, seen)
-    intervals = energy.readings(samples)
+    assigned = in_force(settings, from_ns)
+    attempts = ledger.frame("attempts", low - LOOKBACK_NS, high, ends_after_ns=low)
+    engines = ledger.frame("engines", 0, days[1])
+    rows = timeline(attempts, assigned, _slots(assigned, engines))
+    rig = cards(settings, from_ns)
+    intervals = energy.readings(ledger.frame("samples", *sampled))
     evidence = gather(
         rig,
-        rows=rows.filter(pl.col("end_ns") > low),
+        rows=rows,
         heartbeats=ledger.frame("heartbeats", first - BUCKET_NS, high),
         engines=engines,
-        hosts=ledger.frame("hosts", first, days[1] + LOOKBACK_NS),
+        hosts=ledger.frame("hosts", first, now_ns),
         readings=intervals,
         active_gap_ns=settings.usage.active_gap_ns,
     )
@@ -80,11 +80,12 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
         settings,
         rig,
         evidence,
+        attempts=attempts,
         rows=rows,
         states=states.filter(pl.col("start_ns") >= from_ns, pl.col("end_ns") <= to_ns),
         card_energy=_within(card_energy, from_ns, to_ns),
         span=(from_ns, to_ns),
-        resets=int(_within(intervals, from_ns, to_ns, "at_ns")["reset"].sum()),
+        intervals=intervals,
     )
 
 
@@ -93,11 +94,12 @@ def _account(
     rig: list[Card],
     evidence: Evidence,
     *,
+    attempts: pl.DataFrame,
     rows: pl.DataFrame,
     states: pl.DataFrame,
     card_energy: pl.DataFrame,
     span: tuple[int, int],
-    resets: int,
+    intervals: pl.DataFrame,
 ) -> Books:
     shares = card_time(_clipped(rows, rig, *span))
     leaves = cost.time_leaves(states, shares)
@@ -117,6 +119,7 @@ def _account(
         to_ns=span[1],
         cards=rig,
         evidence=evidence,
+        attempts=attempts,
         rows=rows,
         states=states,
         leaves=leaves,
@@ -124,7 +127,7 @@ def _account(
         unassigned=unassigned,
         card_energy=card_energy,
         host_energy=host_energy,
-        resets=resets,
+        intervals=intervals,
     )
 
 
@@ -150,9 +153,17 @@ def _floor_day(at_ns: int) -> int:
     return at_ns // DAY_NS * DAY_NS
 
 
-def _slots(settings: Settings, engines: pl.DataFrame) -> dict[str, int | None]:
-    """Slots as declared, else as the engine last told."""
-    told = engines.drop_nulls("slots").group_by("engine").agg(pl.col("slots").last())
-    slots: dict[str, int | None] = dict(told.iter_rows())
-    slots.update({e.name: e.slots for e in settings.engines if e.slots is not None})
+def _slots(
+    assigned: Mapping[str, EngineSettings], engines: pl.DataFrame
+) -> dict[str, list[tuple[int, int]]]:
+    """From when each engine had how many slots: as declared, else as it told."""
+    slots: dict[str, list[tuple[int, int]]] = {}
+    for name, at_ns, told in engines.drop_nulls("slots").select(_TOLD).iter_rows():
+        slots.setdefault(name, []).append((at_ns, told))
+    for name, engine in assigned.items():
+        if engine.slots is not None:
+            slots[name] = [(0, engine.slots)]
     return slots
+
+
+_TOLD = ["engine", "at_ns", "slots"]

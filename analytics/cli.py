@@ -11,6 +11,9 @@ from analytics.estimate_flags import FlagError, add_flags, assumptions
 from analytics.render.estimate import as_text
 
 if TYPE_CHECKING:
+    from analytics.finding import Finding
+    from collector.settings import Settings
+
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
@@ -19,6 +22,7 @@ def add_commands(subparsers: "Subparsers") -> None:
     _add_estimate(subparsers)
     _add_report(subparsers)
     _add_sql(subparsers)
+    _add_doctor(subparsers)
 
 
 def run_estimate(args: argparse.Namespace) -> int:
@@ -159,3 +163,56 @@ def run_sql(args: argparse.Namespace) -> int:
     if found.more:
         print(f"rigledger sql: only the first {limit:,} rows; --limit 0 for all", file=sys.stderr)
     return 0
+
+
+def _add_doctor(subparsers: "Subparsers") -> None:
+    parser = subparsers.add_parser(
+        "doctor",
+        help="check settings, ledger, clock, cards, engines and taps",
+        description="Look at everything that the books rest on and say what is well, what to "
+        "know and what to mend; changes nothing. Exit status 1 where something is to be mended.",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON list of findings")
+    parser.set_defaults(run=run_doctor)
+
+
+def run_doctor(args: argparse.Namespace) -> int:
+    """Print the findings; 1 where one is a problem."""
+    from analytics import finding
+    from collector.settings import SettingsError, load
+    from collector.settings_file import DEFAULT
+
+    found = []
+    try:
+        settings = load(args.config)
+    except SettingsError as error:
+        found = [finding.problem("settings", str(error))]
+    else:
+        if args.config is None and not DEFAULT.exists():
+            found = [finding.note("settings", f"no {DEFAULT} here", "`rigledger init` writes one")]
+        else:
+            found = [finding.ok("settings", f"{args.config or DEFAULT} can be used")]
+        found += _looked_at(settings)
+    print(json.dumps(finding.as_json(found)) if args.json else finding.as_text(found))
+    return finding.worst(found)
+
+
+def _looked_at(settings: "Settings") -> "list[Finding]":
+    from analytics import doctor, finding
+    from analytics.identities import BrokenIdentity
+    from analytics.month import month
+    from analytics.periods import month_at, month_before
+    from analytics.read import Ledger
+    from collector import checkup
+    from router import checkup as taps
+
+    facts = checkup.gather(settings)
+    found = doctor.findings(settings, facts, taps.gather(settings))
+    if facts.ledger.error is not None or not facts.ledger.newest_ns:
+        return found
+    period = month_before(month_at(facts.now_ns, settings.zone), settings.zone)
+    try:
+        month(Ledger(settings.store_path()), settings, period, facts.now_ns)
+    except BrokenIdentity as error:
+        return [*found, finding.problem("report", f"{period.name}: {error}", "report this defect")]
+    return [*found, finding.ok("report", f"the books of {period.name} add up")]

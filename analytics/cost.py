@@ -108,6 +108,12 @@ def money_nano(energy_uj: pl.Expr, settings: Settings) -> pl.Expr:
     return ((2 * product + divisor) // (2 * divisor)).cast(pl.Int64)
 
 
+def priced(settings: Settings) -> pl.Expr:
+    """Whether a tariff is in force in the row's bucket: without one energy has no price."""
+    days = [settings.midnight_ns(entry.from_) for entry in settings.electricity]
+    return pl.col("bucket_ns") >= min(days) if days else pl.lit(False)
+
+
 def _in_force(settings: Settings, name: str, default: int = 0) -> pl.Expr:
     """A dated electricity setting as a function of bucket_ns: the last one in force counts."""
     dated: list[Electricity] = sorted(settings.electricity, key=lambda entry: entry.from_)

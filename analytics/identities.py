@@ -10,10 +10,15 @@ class BrokenIdentity(RuntimeError):
     """The books do not add up: a defect of the program, never to be published over."""
 
 
-def check(month: Mapping[str, Any], layers: Layers) -> None:
-    """Recompute every identity of a month. Raises BrokenIdentity with both sides of each."""
+def check(month: Mapping[str, Any], layers: Layers, smallest_leaf: int) -> None:
+    """Recompute every identity of a month. Raises BrokenIdentity with both sides of each.
+
+    `smallest_leaf` is the least of the leaves' time and money, none of which may be negative.
+    """
     broken = [f"{what}: {left} ≠ {right}" for what, left, right in _pairs(month, layers)
               if left != right]  # fmt: skip
+    if smallest_leaf < 0:
+        broken.append(f"a leaf is negative: {smallest_leaf}")
     if broken:
         raise BrokenIdentity(
             "the books do not add up, so nothing is published: " + "; ".join(broken)

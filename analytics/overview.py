@@ -6,10 +6,12 @@ from typing import Any
 import polars as pl
 
 from analytics.books import Books, keep_books
+from analytics.day import CELL, Day
 from analytics.intervals import Ints, clip, fill_gaps, intersect, union, union_of
-from analytics.month import summarize
+from analytics.month import account
 from analytics.periods import Period, day_at, month_before
 from analytics.read import Ledger
+from analytics.shelf import Shelf
 from collector.clock import SECOND_NS
 from collector.settings import Settings
 
@@ -29,25 +31,23 @@ class Overview:
 
 
 def overview(ledger: Ledger, settings: Settings, period: Period, now_ns: int) -> Overview:
-    """Account for a period and cut out its last day that has passed."""
-    books = keep_books(ledger, settings, period.from_ns, period.to_ns, now_ns)
-    day = day_at(max(books.from_ns, books.to_ns - 1), settings.zone)
+    """Account for a period that has begun, and cut out its last day that has passed."""
+    shelf = Shelf(ledger, settings, now_ns)
+    last = day_at(min(period.to_ns, now_ns) - 1, settings.zone)
+    (day,) = shelf.days(max(last.from_ns, period.from_ns), min(last.to_ns, period.to_ns))
+    books = keep_books(ledger, settings, day.from_ns, day.to_ns, now_ns)
     return Overview(
-        month=summarize(books, settings, period, now_ns),
-        strips=strips(books, day),
+        month=account(shelf, period),
+        strips=strips(day),
         strips_day=day.name,
-        stranded=stranded(books, day),
+        stranded=stranded(books, last),
     )
 
 
-def strips(books: Books, day: Period) -> pl.DataFrame:
+def strips(day: Day) -> pl.DataFrame:
     """Time and cost by card, 15-minute bucket and state on one day."""
-    by = ["card", "bucket_ns", "state"]
-    within = pl.col("bucket_ns").is_between(day.from_ns, day.to_ns, closed="left")
-    time = books.leaves.filter(within).group_by(by).agg(pl.col("ns").sum())
-    cost = books.money.filter(within).group_by(by).agg(pl.col("nano").sum().alias("cost_nano"))
-    joined = time.join(cost, on=by, how="left").with_columns(pl.col("cost_nano").fill_null(0))
-    return joined.sort(by)
+    spent = pl.col("capital_nano") + pl.col("energy_nano")
+    return day.cells.select(*CELL, "ns", spent.alias("cost_nano")).sort(CELL)
 
 
 def stranded(books: Books, day: Period) -> list[dict[str, Any]]:
@@ -56,66 +56,65 @@ def stranded(books: Books, day: Period) -> list[dict[str, Any]]:
     Spells less than a minute apart are one episode; its cost is the stranded leaves' within it,
     each 15-minute leaf by its stranded time.
     """
-    waiting = [clip(spells, day.from_ns, day.to_ns) for spells in books.evidence.waiting.values()]
     idle = books.states.filter(state="stranded")
     found = []
-    for episode in _episodes(waiting, idle):
-        start, end = int(episode[0]), int(episode[1])
-        part = idle.filter(pl.col("end_ns") > start, pl.col("start_ns") < end)
-        length = part["end_ns"].clip(upper_bound=end) - part["start_ns"].clip(lower_bound=start)
-        found.append(
-            {
-                "from_ns": start,
-                "to_ns": end,
-                "cards_waiting": _waiting_cards(books, start, end),
-                "cards_idle": sorted(part["card"].unique().to_list()),
-                "stranded_ns": int(length.sum()),
-                "cost_nano": _cost(books, part.with_columns(ns=length)),
-            }
-        )
+    for pool, waiting in sorted(books.evidence.waiting.items()):
+        standing = idle.filter(pl.col("card").is_in(_cards_of(books, pool)))
+        for start, end in _episodes(clip(waiting, day.from_ns, day.to_ns), standing):
+            found.append(_episode(books, pool, standing, int(start), int(end)))
     return sorted(found, key=lambda episode: -episode["cost_nano"])
 
 
 def trend(ledger: Ledger, settings: Settings, period: Period, now_ns: int) -> list[dict[str, Any]]:
-    """The full price and the API lines of the period's month and those before, oldest first.
-
-    It stops at the first month without a request.
-    """
+    """The full price and the API lines of the period's month and up to eleven before it that had
+    requests, oldest first."""
+    shelf = Shelf(ledger, settings, now_ns)
     months: list[dict[str, Any]] = []
     for _ in range(TREND_MONTHS):
-        books = keep_books(ledger, settings, period.from_ns, period.to_ns, now_ns)
-        document = summarize(books, settings, period, now_ns)
-        if not document["tokens"]["requests"]:
-            break
-        months.append(
-            {
-                "month": period.name,
-                "full_nano_per_mtok": document["cost_per_mtok"]["full"]["output"],
-                "compare": {
-                    entry["name"]: entry["same_hits_nano_per_mtok"] for entry in document["compare"]
-                },
-                "provisional": document["period"]["provisional"],
-            }
-        )
+        if shelf.had_requests(period.from_ns, period.to_ns):
+            document = account(shelf, period)
+            months.append(
+                {
+                    "month": period.name,
+                    "full_nano_per_mtok": document["cost_per_mtok"]["full"]["output"],
+                    "compare": {
+                        entry["name"]: entry["same_hits_nano_per_mtok"]
+                        for entry in document["compare"]
+                    },
+                    "provisional": document["period"]["provisional"],
+                }
+            )
         period = month_before(period, settings.zone)
     return months[::-1]
 
 
-def _episodes(waiting: list[Ints], idle: pl.DataFrame) -> Ints:
+def _cards_of(books: Books, pool: str) -> list[str]:
+    return [card.uuid for card in books.cards if pool in card.pools]
+
+
+def _episodes(waiting: Ints, idle: pl.DataFrame) -> Ints:
     """Stretches of waiting during which a card was stranded, near ones joined."""
-    spells = intersect(
-        union_of(waiting), union(idle["start_ns"].to_numpy(), idle["end_ns"].to_numpy())
-    )
-    return fill_gaps(spells, EPISODE_GAP_NS)
+    standing = union(idle["start_ns"].to_numpy(), idle["end_ns"].to_numpy())
+    return fill_gaps(intersect(union_of([waiting]), standing), EPISODE_GAP_NS)
 
 
-def _waiting_cards(books: Books, start: int, end: int) -> list[str]:
+def _episode(books: Books, pool: str, idle: pl.DataFrame, start: int, end: int) -> dict[str, Any]:
+    part = idle.filter(pl.col("end_ns") > start, pl.col("start_ns") < end)
+    length = part["end_ns"].clip(upper_bound=end) - part["start_ns"].clip(lower_bound=start)
     waited = books.rows.filter(
+        pl.col("pool") == pool,
         pl.col("compute_ns") > pl.col("start_ns"),
         pl.col("start_ns") < end,
         pl.col("compute_ns") > start,
     )
-    return sorted(waited["card"].unique().to_list())
+    return {
+        "from_ns": start,
+        "to_ns": end,
+        "cards_waiting": sorted(waited["card"].unique().to_list()),
+        "cards_idle": sorted(part["card"].unique().to_list()),
+        "stranded_ns": int(length.sum()),
+        "cost_nano": _cost(books, part.with_columns(ns=length)),
+    }
 
 
 def _cost(books: Books, part: pl.DataFrame) -> int:

@@ -1,6 +1,7 @@
 """The only reader: named SQL over a consistent view of the ledger, as Polars frames."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -8,8 +9,13 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from collector.clock import now_ns
 from collector.columns import schema
-from collector.snapshot import Snapshot, snapshot
+from collector.damage import Damage, verify
+from collector.snapshot import Snapshot, damaged, snapshot
+from collector.touched import touched
+
+TRIES = 5  # each one sees a younger list of files
 
 
 class Ledger:
@@ -17,20 +23,60 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._broken: set[Path] = set()
+        self._met: dict[tuple[str, str | None, int | None], Damage] = {}
+
+    def news(self) -> tuple[str, dict[tuple[str, int], int]]:
+        """The manifest's identity and the number of its last news by (kind, hour)."""
+        return touched(self.path)
 
     def frame(self, query: str, from_ns: int, to_ns: int, **more: int) -> pl.DataFrame:
         """Run `queries/<query>.sql` over events placed in [from_ns, to_ns), with its parameters.
 
         The query's first line names the event kind that it reads; that kind is a view over the
-        sealed and the hot rows without those a later revision replaced.
+        sealed and the hot rows without those a later revision replaced. A damaged file is left
+        out and told by `damaged`; one that compaction has just removed is read from its successor.
         """
         sql = _sql(query)
         kind = sql.splitlines()[0].removeprefix("-- reads:").strip()
-        with duckdb.connect(":memory:") as connection:
-            _view(connection, kind, snapshot(self.path, kind, from_ns, to_ns))
-            parameters = {"from_ns": from_ns, "to_ns": to_ns, **more}
-            found: pl.DataFrame = connection.sql(sql, params=parameters).pl()
-            return found
+        span = {"from_ns": from_ns, "to_ns": to_ns}
+        for tries_left in reversed(range(TRIES)):
+            seen = snapshot(self.path, kind, from_ns, to_ns)
+            self._note(seen.damaged)
+            seen = replace(seen, files=[file for file in seen.files if file not in self._broken])
+            try:
+                return _run(sql, kind, seen, {**span, **more})
+            except duckdb.Error:
+                if not (self._explained(kind, seen.files, from_ns, to_ns) and tries_left):
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def damaged(self) -> list[Damage]:
+        """What the ledger tells of its damage, and what this reader has met: rows left out."""
+        return [*damaged(self.path), *self._met.values()]
+
+    def _explained(self, kind: str, files: list[Path], from_ns: int, to_ns: int) -> bool:
+        """Whether a failed query met a file that is damaged or gone; the damaged are noted."""
+        listed = set(snapshot(self.path, kind, from_ns, to_ns).files)
+        found = False
+        for file in files:
+            what = verify(file, None)
+            found = found or what is not None
+            if what is not None and file in listed:
+                self._broken.add(file)
+                name = str(file.relative_to(self.path))
+                self._note([Damage(now_ns(), "segment", name, what, None, kind)])
+        return found
+
+    def _note(self, found: list[Damage]) -> None:
+        self._met.update({(each.file, each.kind, each.min_ns): each for each in found})
+
+
+def _run(sql: str, kind: str, seen: Snapshot, parameters: dict[str, int]) -> pl.DataFrame:
+    with duckdb.connect(":memory:") as connection:
+        _view(connection, kind, seen)
+        found: pl.DataFrame = connection.sql(sql, params=parameters).pl()
+        return found
 
 
 @cache

@@ -1,6 +1,8 @@
-"""Which cards the rig has, since when, and which engines and pools stand on them."""
+"""Which cards the rig has, since when, and which engines and pools stand on them at an instant.
 
-from collections.abc import Iterable
+Only the settings name cards: an event can neither add capacity nor move cost.
+"""
+
 from dataclasses import dataclass
 
 from collector.settings import EngineSettings, Hardware, Settings
@@ -16,11 +18,23 @@ class Card:
     in_service_ns: int
 
 
-def cards(settings: Settings, seen: Iterable[str]) -> list[Card]:
-    """Every card that an engine, an asset or an event names, in order of its UUID."""
-    named = {gpu for engine in settings.engines for gpu in engine.gpus}
+def in_force(settings: Settings, at_ns: int) -> dict[str, EngineSettings]:
+    """The assignment of each engine at an instant, by name: the last dated before it counts."""
+    dated = sorted(settings.engines, key=lambda engine: engine.from_)
+    return {e.name: e for e in dated if settings.midnight_ns(e.from_) <= at_ns}
+
+
+def changes(settings: Settings) -> list[int]:
+    """The instants at which an assignment changes, ns, in order."""
+    return sorted({settings.midnight_ns(engine.from_) for engine in settings.engines})
+
+
+def cards(settings: Settings, at_ns: int) -> list[Card]:
+    """Every card that an asset names or an engine stands on at an instant, in order of UUID."""
+    engines = in_force(settings, at_ns)
+    named = {gpu for engine in engines.values() for gpu in engine.gpus}
     named |= {gpu for asset in settings.hardware for gpu in asset.cards}
-    return [_card(settings, uuid) for uuid in sorted(named | set(seen))]
+    return [_card(settings, engines, uuid) for uuid in sorted(named)]
 
 
 def assets_of(settings: Settings, uuid: str) -> list[Hardware]:
@@ -28,30 +42,14 @@ def assets_of(settings: Settings, uuid: str) -> list[Hardware]:
     return [asset for asset in settings.hardware if not asset.cards or uuid in asset.cards]
 
 
-def engine_at(settings: Settings, name: str, at_ns: int) -> EngineSettings | None:
-    """An engine's assignment in force at an instant; the last one dated before it counts."""
-    in_force = [
-        engine
-        for engine in settings.engines
-        if engine.name == name and settings.midnight_ns(engine.from_) <= at_ns
-    ]
-    return max(in_force, key=lambda engine: engine.from_, default=None)
-
-
-def pool_of(settings: Settings, engine: str) -> str:
-    """The pool of an engine; one that the settings do not know stands alone."""
-    named = [e.pool_name for e in settings.engines if e.name == engine]
-    return named[-1] if named else engine
-
-
-def _card(settings: Settings, uuid: str) -> Card:
-    engines = [engine for engine in settings.engines if uuid in engine.gpus]
+def _card(settings: Settings, engines: dict[str, EngineSettings], uuid: str) -> Card:
+    here = [engine for engine in engines.values() if uuid in engine.gpus]
     own = [asset for asset in settings.hardware if uuid in asset.cards]
     days = [asset.in_service for asset in own or assets_of(settings, uuid)]
-    days = days or [engine.from_ for engine in engines]
+    days = days or [e.from_ for e in settings.engines if uuid in e.gpus]
     return Card(
         uuid=uuid,
-        engines=tuple(sorted({engine.name for engine in engines})),
-        pools=tuple(sorted({engine.pool_name for engine in engines})),
-        in_service_ns=settings.midnight_ns(min(days)) if days else 0,
+        engines=tuple(sorted(engine.name for engine in here)),
+        pools=tuple(sorted({engine.pool_name for engine in here})),
+        in_service_ns=settings.midnight_ns(min(days)),
     )

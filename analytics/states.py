@@ -17,9 +17,9 @@ BUCKET_NS = 900 * SECOND_NS
 def partition(cards: Sequence[Card], evidence: Evidence, from_ns: int, to_ns: int) -> pl.DataFrame:
     """Cut the cards' capacity in [from_ns, to_ns) into segments of one state and one bucket.
 
-    Columns: card, bucket_ns (its start), start_ns, end_ns, state, host_known. The segments of a
-    card cover its capacity without overlap. A state, once entered, is cut only at 15-minute
-    bounds and where something changes.
+    Columns: card, bucket_ns (its start), start_ns, end_ns, state, host_known (something on the
+    host was seen alive), host_off (it was shown to be off). The segments of a card cover its
+    capacity without overlap; they are cut at 15-minute bounds and where something changes.
     """
     parts = [_segments(card, evidence, from_ns, to_ns) for card in cards]
     return pl.concat([_empty(), *parts])
@@ -49,6 +49,7 @@ def _segments(card: Card, evidence: Evidence, from_ns: int, to_ns: int) -> pl.Da
             "end_ns": edges[1:],
             "state": _first_that_holds(sets, at),
             "host_known": inside(known, at) & ~inside(evidence.host_off, at),
+            "host_off": inside(evidence.host_off, at),
         },
         schema=_empty().schema,
     )
@@ -84,5 +85,6 @@ def _empty() -> pl.DataFrame:
             "end_ns": pl.Int64,
             "state": pl.String,
             "host_known": pl.Boolean,
+            "host_off": pl.Boolean,
         }
     )

@@ -4,30 +4,33 @@
 engine's slots. An engine without a slot count has no queue that can be seen.
 """
 
-import heapq
-from collections.abc import Mapping
+from bisect import bisect_right, insort
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from analytics.intervals import Ints
-from analytics.rig import engine_at, pool_of
-from collector.settings import Settings
+from collector.settings import EngineSettings
 
+Slots = Mapping[str, Sequence[tuple[int, int]]]
 PREFILL_ONLY: Final = ("embedding", "rerank")
 
 
 def timeline(
-    attempts: pl.DataFrame, settings: Settings, slots: Mapping[str, int | None]
+    attempts: pl.DataFrame, engines: Mapping[str, EngineSettings], slots: Slots
 ) -> pl.DataFrame:
-    """One row per attempt and card.
+    """One row per attempt and card; an attempt on no known card has none.
+
+    `engines` are the assignments in force; `slots` tells for each engine from when it had how
+    many, in order of time.
 
     Columns beside the attempt's own: `request` (its place in the order of (source, event_id)),
     `card`, `n_cards` (of its engine), `pool`, and the instants `start_ns` ≤ `compute_ns` ≤
     `split_ns` ≤ `end_ns`, with `first_kind` before the split and `second_kind` after it.
     """
-    placed = _with_cards(attempts, settings)
+    placed = _with_cards(attempts, engines)
     compute = _compute_starts(placed, slots)
     placed = placed.with_columns(pl.Series("compute_ns", compute, dtype=pl.Int64))
     split = pl.col("first_token_ns").clip(pl.col("compute_ns"), pl.col("end_ns"))
@@ -43,41 +46,32 @@ def timeline(
         second_kind=pl.lit("output"),
         n_cards=pl.col("cards").list.len().cast(pl.Int64),
     )
-    return placed.explode("cards").rename({"cards": "card"})
+    return placed.explode("cards").rename({"cards": "card"}).drop_nulls("card")
 
 
-def _with_cards(attempts: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+def _with_cards(attempts: pl.DataFrame, engines: Mapping[str, EngineSettings]) -> pl.DataFrame:
     """Add each attempt's cards and pool, and its place in the tie-breaking order."""
     rows = attempts.sort("source", "event_id").with_row_index("request")
-    untold = rows.filter(pl.col("gpus").list.len() == 0).select("request", "engine", "start_ns")
-    assigned = pl.DataFrame(
-        [(request, _assigned(settings, engine, at)) for request, engine, at in untold.iter_rows()],
-        schema={"request": rows.schema["request"], "assigned": pl.List(pl.String)},
+    known = pl.DataFrame(
+        [(name, list(engine.gpus), engine.pool_name) for name, engine in engines.items()],
+        schema={"engine": pl.String, "assigned": pl.List(pl.String), "assigned_pool": pl.String},
         orient="row",
     )
-    pools = pl.DataFrame(
-        [(name, pool_of(settings, name)) for name in rows["engine"].unique()],
-        schema={"engine": pl.String, "pool": pl.String},
-        orient="row",
-    )
-    rows = rows.join(assigned, on="request", how="left", maintain_order="left")
-    rows = rows.join(pools, on="engine", how="left", maintain_order="left")
-    return rows.drop("gpus", "assigned").with_columns(
-        pl.col("request").cast(pl.Int64), rows["assigned"].fill_null(rows["gpus"]).alias("cards")
-    )
+    rows = rows.join(known, on="engine", how="left", maintain_order="left")
+    told = pl.col("gpus").list.len() > 0
+    return rows.with_columns(
+        pl.col("request").cast(pl.Int64),
+        cards=pl.when(told).then("gpus").otherwise("assigned"),
+        pool=pl.coalesce("assigned_pool", "engine"),
+    ).drop("gpus", "assigned", "assigned_pool")
 
 
-def _assigned(settings: Settings, engine: str, at_ns: int) -> list[str]:
-    found = engine_at(settings, engine, at_ns)
-    return list(found.gpus) if found else [f"{engine} (no card assigned)"]
-
-
-def _compute_starts(rows: pl.DataFrame, slots: Mapping[str, int | None]) -> Ints:
+def _compute_starts(rows: pl.DataFrame, slots: Slots) -> Ints:
     """When each attempt began to compute: never before its start, never after its end."""
     start, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
     compute: Ints = start.copy()
     for name, places in _places(rows).items():
-        queued = _queue(start[places], end[places], slots.get(name))
+        queued = _queue(start[places], end[places], slots.get(name, ()))
         compute[places] = queued
     told = rows["wait_ns"].is_not_null().to_numpy()
     waited = rows["wait_ns"].fill_null(0).to_numpy()
@@ -93,16 +87,21 @@ def _places(rows: pl.DataFrame) -> dict[str, Ints]:
     return {name: np.asarray(places, dtype=np.int64) for name, places in grouped.iter_rows()}
 
 
-def _queue(start: Ints, end: Ints, slots: int | None) -> Ints:
-    """A request computes once fewer than `slots` that arrived before it are still there."""
-    if slots is None:
+def _queue(start: Ints, end: Ints, slots: Sequence[tuple[int, int]]) -> Ints:
+    """A request computes once fewer than `slots` that arrived before it are still there.
+
+    The slots are those told of last when it arrived; before any word there is no queue to see.
+    """
+    if not slots:
         return start
-    latest: list[int] = []  # the `slots` latest ends among those that arrived before
+    since, count = [at for at, _ in slots], [number for _, number in slots]
+    most = max(count)
+    latest: list[int] = []  # the latest ends among those that arrived before, in order
     compute = start.copy()
     for index, (arrives, leaves) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        if len(latest) < slots:
-            heapq.heappush(latest, leaves)
-            continue
-        compute[index] = max(arrives, latest[0])
-        heapq.heappushpop(latest, leaves)
+        told = bisect_right(since, arrives) - 1
+        if told >= 0 and len(latest) >= count[told]:
+            compute[index] = max(arrives, latest[-count[told]])
+        insort(latest, leaves)
+        del latest[:-most]
     return compute

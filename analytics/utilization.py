@@ -1,16 +1,16 @@
 """The three layers and the waterfall: how much of the machine was used, and what the rest cost."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from analytics.intervals import Ints, measure, union
+from analytics.intervals import Ints, clip, measure, union
 from analytics.rig import Card
 from collector.clock import SECOND_NS
-from collector.settings import Settings
 
 WINDOW_NS = 60 * SECOND_NS
 ACTIVE = ("busy", "stranded", "headroom")
@@ -31,31 +31,55 @@ class Peak:
     to_ns: int | None = None
     busy_ns: int = 0
 
+    @property
+    def rank(self) -> tuple[int, int]:
+        """What makes a measured peak the better one: a whole window first, then the rate."""
+        return min(self.busy_ns, WINDOW_NS), self.utok_per_s
 
-def peaks(cards: list[Card], rows: pl.DataFrame, settings: Settings) -> dict[str, Peak]:
-    """The peak rate of each card: declared, else its best 60 busy seconds among `rows`.
+    def as_dict(self) -> dict[str, Any]:
+        """For keeping; `Peak(**found)` gives it back."""
+        return asdict(self)
 
-    A card that never worked is taken to be as fast as the fastest one; without any, no peak.
+
+def peaks(cards: list[Card], rows: pl.DataFrame, from_ns: int, to_ns: int) -> dict[str, Peak]:
+    """Each card's best rate within a span (a local day), from `timeline` rows.
+
+    Windows do not reach across the span's ends; a card that put out nothing has no entry.
     """
-    declared = settings.usage.peak_output_tokens_per_second
-    found = {
-        card.uuid: Peak(declared[card.uuid] * MTOK, "declared")
-        if card.uuid in declared
-        else _measured(rows.filter(pl.col("card") == card.uuid))
-        for card in cards
-    }
-    best = max((p.utok_per_s for p in found.values() if p is not None), default=0)
-    return {
-        uuid: peak or Peak(best, "assumed, as the fastest card")
-        for uuid, peak in found.items()
-        if best
-    }
+    found = {}
+    for card in cards:
+        own = rows.filter(
+            pl.col("card") == card.uuid, pl.col("end_ns") > from_ns, pl.col("start_ns") < to_ns
+        )
+        peak = _measured(own, from_ns, to_ns)
+        if peak is not None:
+            found[card.uuid] = peak
+    return found
 
 
-def _measured(rows: pl.DataFrame) -> Peak | None:
+def best_peaks(
+    cards: Iterable[str], days: Iterable[Mapping[str, Peak]], declared: Mapping[str, int]
+) -> dict[str, Peak]:
+    """The peak of each card over several days: declared, else the best of the days.
+
+    Days with less than 60 busy seconds count only where there is no other, the busiest first. A
+    card that never worked is taken to be as fast as the fastest one; without any, no peak.
+    """
+    found: dict[str, Peak] = {}
+    for day in days:
+        for card, peak in day.items():
+            if card not in found or peak.rank > found[card].rank:
+                found[card] = peak
+    found.update({card: Peak(rate * MTOK, "declared") for card, rate in declared.items()})
+    fastest = max((peak.utok_per_s for peak in found.values()), default=0)
+    assumed = Peak(fastest, "assumed, as the fastest card")
+    return {card: found.get(card, assumed) for card in cards} if fastest else {}
+
+
+def _measured(rows: pl.DataFrame, from_ns: int, to_ns: int) -> Peak | None:
     """Tokens spread evenly from first to last token, over the best 60 s of busy time."""
     rows = rows.filter(pl.col("end_ns") > pl.col("start_ns"))
-    busy = union(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
+    busy = clip(union(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()), from_ns, to_ns)
     emitting = rows.filter(
         pl.col("output_tokens") > 0,
         pl.col("second_kind") == "output",
@@ -63,9 +87,10 @@ def _measured(rows: pl.DataFrame) -> Peak | None:
     )
     seen = pl.col("split_ns") < pl.col("end_ns")
     emitting = emitting.with_columns(first=pl.when(seen).then("split_ns").otherwise("compute_ns"))
+    emitting = emitting.filter(pl.col("first") < to_ns)
     if emitting.is_empty():
         return None
-    edges, tokens = _cumulative(emitting)
+    edges, tokens = _cumulative(emitting, from_ns, to_ns)
     clock = _busy_clock(busy, edges)
     worked = measure(busy)
     window = min(WINDOW_NS, worked)
@@ -78,11 +103,12 @@ def _measured(rows: pl.DataFrame) -> Peak | None:
     return Peak(rate, "measured", _began(busy, begin), _ended(busy, end), window)
 
 
-def _cumulative(emitting: pl.DataFrame) -> tuple[Ints, np.ndarray]:
-    """Tokens emitted up to each edge, of requests that emit at a constant rate."""
+def _cumulative(emitting: pl.DataFrame, from_ns: int, to_ns: int) -> tuple[Ints, np.ndarray]:
+    """Tokens emitted up to each edge within the span, by requests that emit at a constant rate."""
     first, last = emitting["first"].to_numpy(), emitting["end_ns"].to_numpy()
     share = emitting["output_tokens"].to_numpy() / emitting["n_cards"].to_numpy()
     rate = share / (last - first)
+    first, last = np.clip(first, from_ns, to_ns), np.clip(last, from_ns, to_ns)
     edges = np.union1d(first, last)
     change = np.zeros(len(edges))
     np.add.at(change, np.searchsorted(edges, first), rate)
@@ -124,15 +150,18 @@ class Layers:
 
 
 def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int) -> Layers:
-    """The three layers from time by card and state (card, state, ns), cards weighted by peak."""
+    """The three layers from time by card and state (card, state, ns), cards weighted by peak.
+
+    Without any peak rate all cards weigh the same.
+    """
+    plain = Peak(MTOK, "none")
 
     def rated(*states: str) -> Fraction:
         part = ns.filter(pl.col("state").is_in(states)) if states else ns
         return sum(
             (
-                Fraction(found[card].utok_per_s * time, MTOK * SECOND_NS)
+                Fraction(found.get(card, plain).utok_per_s * time, MTOK * SECOND_NS)
                 for card, time in part.select("card", "ns").iter_rows()
-                if card in found
             ),
             Fraction(0),
         )
@@ -141,7 +170,7 @@ def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int) -> L
     return Layers(
         hours=active / capacity if capacity else None,
         occupancy=busy / active if active else None,
-        throughput=output_tokens / busy if busy else None,
+        throughput=output_tokens / busy if busy and found else None,
         rated_capacity=capacity,
     )
 
@@ -167,6 +196,6 @@ def waterfall(
     return steps
 
 
-def per_mtok_nano(nano: int, tokens: int) -> int:
+def per_mtok_nano(nano: int | Fraction, tokens: int) -> int:
     """Nano-units per million tokens, rounded half up. `tokens` must be positive."""
-    return (2 * nano * MTOK + tokens) // (2 * tokens)
+    return int((2 * nano * MTOK + tokens) // (2 * tokens))

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 from rig.ledger import (
@@ -21,12 +22,18 @@ from rig.ledger import (
 
 from analytics.books import keep_books
 from analytics.identities import BrokenIdentity, check
-from analytics.month import month, summarize
+from analytics.month import month
 from analytics.overview import overview, trend
 from analytics.periods import Period, month_of
 from analytics.utilization import Layers, layers, peaks
 from collector.events import Event
-from collector.settings import ApiPrice, CompareSettings, Electricity, Hardware
+from collector.settings import (
+    ApiPrice,
+    CompareSettings,
+    Electricity,
+    EngineSettings,
+    Hardware,
+)
 
 HOUR = Period("hour", START, START + 3600 * SECOND)
 LATER = START + 7200 * SECOND
@@ -204,7 +211,102 @@ def test_unknown_is_not_zero(tmp_path: Path) -> None:
     assert found["states_ns"]["unknown"] == (3600 - 1820) * SECOND
     assert found["energy_uj"]["unknown_ns"] == 3600 * SECOND
     assert found["cost_per_mtok"]["marginal"]["output"] is None
-    assert any("without token counts" in flag for flag in found["quality"]["flags"])
+    assert found["compare"][0]["same_hits_nano"] == 45_000
+    assert any("without an output count" in flag for flag in found["quality"]["flags"])
+    assert any("energy reading" in reason for reason in found["at_least"])
+    assert any("no electricity price" in reason for reason in found["at_least"])
+
+
+def test_nothing_known_is_no_bill_and_no_saving(tmp_path: Path) -> None:
+    events: list[Event] = [attempt("r", 0, 10, cache_read_tokens=None)]
+    made = settings("A", hardware=[PRICE], compare=CompareSettings(prices=[SHEET]))
+    (entry,) = month(ledger(tmp_path / "ledger", events), made, HOUR, LATER)["compare"]
+    assert entry["unpriced_requests"] == 1
+    for figure in ("no_cache_nano", "same_hits_nano", "savings_full_nano"):
+        assert entry[figure] is None
+
+
+def test_a_bill_of_a_weak_currency_fits(tmp_path: Path) -> None:
+    # 240,000 a million for 180,000 input tokens, 600,000 for 200 of output.
+    sheet = ApiPrice(name="idr", input="240000", cache_read="24000", output="600000")
+    events: list[Event] = [attempt("r", 0, 10, input_tokens=180_000, output_tokens=200)]
+    made = settings("A", compare=CompareSettings(prices=[sheet]))
+    (entry,) = month(ledger(tmp_path / "ledger", events), made, HOUR, LATER)["compare"]
+    assert entry["same_hits_nano"] == (43_200 + 120) * 10**9
+
+
+def test_a_request_tried_twice_is_billed_once(tmp_path: Path) -> None:
+    events: list[Event] = [
+        attempt("first", 0, 10, request_id="q", attempt_no=1, status="upstream_error"),
+        attempt("second", 10, 20, request_id="q", attempt_no=2),
+    ]
+    made = settings("A", compare=CompareSettings(prices=[SHEET]))
+    found = month(ledger(tmp_path / "ledger", events), made, HOUR, LATER)
+    assert (found["tokens"]["requests"], found["tokens"]["attempts"]) == (1, 2)
+    assert found["compare"][0]["same_hits_nano"] == 45_000
+    assert found["states_ns"]["busy"] == 20 * SECOND
+
+
+def test_an_attempt_told_by_two_sources_counts_once(tmp_path: Path) -> None:
+    told = attempt("a", 0, 10, request_id="q", output_tokens=None)
+    again = msgspec.structs.replace(told, source="router", event_id="b", output_tokens=77)
+    near = msgspec.structs.replace(told, source="tap", event_id="c")
+    kept = ledger(tmp_path / "ledger", [told, again, near])
+    found = month(kept, settings("A"), HOUR, LATER)
+    assert found["tokens"]["requests"] == 1
+    assert found["tokens"]["output"] == 77
+    assert found["card_time_ns"] == 10 * SECOND
+
+
+def test_a_card_that_no_setting_names_has_neither_capacity_nor_cost(tmp_path: Path) -> None:
+    events: list[Event] = [attempt("r", 0, 10), attempt("lost", 0, 10, "Z", engine="on-Z")]
+    made = settings("A", hardware=[PRICE])
+    found = month(ledger(tmp_path / "ledger", events), made, HOUR, LATER)
+    assert found["capacity_ns"] == 3600 * SECOND
+    assert found["card_time_ns"] == 10 * SECOND
+    assert found["quality"]["uncarded_requests"] == 1
+    assert found["tokens"]["requests"] == 2
+
+
+def test_energy_before_the_first_price_is_at_least(tmp_path: Path) -> None:
+    late = Electricity(from_=dt.date(2027, 1, 1), price_per_kwh="0.20")
+    made = settings("A", "B", hardware=[PRICE], electricity=[late])
+    found = month(ledger(tmp_path / "ledger", hour_of_work()), made, HOUR, LATER)
+    assert found["cost_nano"]["energy"] == 0
+    assert found["cost_per_mtok"]["marginal"]["output"] is None
+    assert any("before the first electricity price" in reason for reason in found["at_least"])
+
+
+def test_a_price_by_kind_rests_on_the_requests_that_could_be_split(tmp_path: Path) -> None:
+    split: list[Event] = [attempt("s", 0, 10, ttft_ns=2 * SECOND)]
+    whole: list[Event] = [attempt("w", 100, 110)]
+    made = settings("A", hardware=[PRICE])
+    one = month(ledger(tmp_path / "one", split), made, HOUR, LATER)
+    two = month(ledger(tmp_path / "two", split + whole), made, HOUR, LATER)
+    figures = [m["cost_per_mtok"]["active"]["by_kind"] for m in (one, two)]
+    assert figures[0] == figures[1]
+
+
+def test_an_engine_that_moves_does_not_rewrite_its_past(tmp_path: Path) -> None:
+    made = settings("A", "B", hardware=[PRICE])
+    moved = EngineSettings(
+        name="on-B", url="http://x:1", gpus=["C"], slots=8, pool="p2", from_=dt.date(2026, 10, 6)
+    )
+    events = [
+        *heartbeats(0, 3600, ["on-A", "on-B"]),
+        attempt("r1", 0, 10, ttft_ns=SECOND, gpus=[]),
+        attempt("r2", 0, 10, ttft_ns=SECOND, gpus=[]),
+        attempt("r3", 0, 20, ttft_ns=SECOND, gpus=[]),
+        attempt("b", 90_000, 90_010, "B", gpus=[], engine="on-B"),
+    ]
+    kept = ledger(tmp_path / "ledger", events)
+    before = month(kept, made, HOUR, LATER)
+    made.engines.append(moved)
+    assert month(kept, made, HOUR, LATER) == before
+    assert before["states_ns"]["stranded"] == 10 * SECOND
+    tuesday = Period("day", START + 16 * 3600 * SECOND, START + 40 * 3600 * SECOND)
+    after = month(kept, made, tuesday, tuesday.to_ns)
+    assert list(after["layers"]["peak"]) == ["A", "C"]
 
 
 def test_a_month_without_requests_has_cost_but_no_price(tmp_path: Path) -> None:
@@ -270,7 +372,7 @@ def test_peak_is_the_best_sixty_busy_seconds(tmp_path: Path) -> None:
         attempt("fair", 1900, 1940, output_tokens=160, ttft_ns=0),
     ]
     books = keep_books(ledger(tmp_path / "ledger", events), settings("A"), *_span(), LATER)
-    peak = peaks(books.cards, books.rows, settings("A"))["A"]
+    peak = peaks(books.cards, books.rows, *_span())["A"]
     assert peak.utok_per_s == 7_000_000  # 30 s × 10 and 30 s × 4, over 60
     assert (peak.from_ns, peak.to_ns) == (at(1800), at(1930))
 
@@ -279,17 +381,19 @@ def test_layers_multiply_to_the_tokens(hour: dict[str, Any], tmp_path: Path) -> 
     made = settings("A", "B")
     books = keep_books(ledger(tmp_path / "l", hour_of_work()), made, *_span(), LATER)
     ns = books.leaves.group_by("card", "state").agg(pl.col("ns").sum())
-    found = layers(ns, peaks(books.cards, books.rows, made), 200)
+    found = layers(ns, peaks(books.cards, books.rows, *_span()), 200)
     assert isinstance(found, Layers)
     assert found.hours * found.occupancy * found.throughput * found.rated_capacity == 200
 
 
 def test_a_broken_identity_is_not_published(hour: dict[str, Any]) -> None:
     nothing = Layers(None, None, None, 0)  # type: ignore[arg-type]
-    check(hour, nothing)
+    check(hour, nothing, 0)
+    with pytest.raises(BrokenIdentity, match="negative"):
+        check(hour, nothing, -1)
     broken = {**hour, "states_ns": {**hour["states_ns"], "idle": hour["states_ns"]["idle"] - 1}}
     with pytest.raises(BrokenIdentity, match="Σ states = capacity"):
-        check(broken, nothing)
+        check(broken, nothing, 0)
 
 
 def test_overview_strips_are_the_months_leaves(tmp_path: Path) -> None:
@@ -308,8 +412,10 @@ def test_overview_strips_are_the_months_leaves(tmp_path: Path) -> None:
     assert entry["full_nano_per_mtok"] == found.month["cost_per_mtok"]["full"]["output"]
 
 
-def test_summary_can_be_made_again_from_the_same_books(tmp_path: Path) -> None:
+def test_a_month_read_from_the_shelf_is_the_month_built(tmp_path: Path) -> None:
     made = settings("A", "B", hardware=[PRICE], electricity=[POWER])
     kept = ledger(tmp_path / "ledger", hour_of_work())
-    books = keep_books(kept, made, *_span(), LATER)
-    assert summarize(books, made, HOUR, LATER) == month(kept, made, HOUR, LATER)
+    october = month_of("2026-10", made.zone)
+    built = month(kept, made, october, october.to_ns + 10**15)
+    assert len(list((tmp_path / "ledger" / "derived").iterdir())) == 31
+    assert month(kept, made, october, october.to_ns + 10**15) == built

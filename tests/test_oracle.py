@@ -11,7 +11,7 @@ from rig.ledger import SECOND, START, attempt, engine, heartbeats, ledger, sampl
 from rig.oracle import Books as Oracle
 
 from analytics.books import keep_books
-from analytics.month import summarize
+from analytics.month import month
 from analytics.periods import Period
 from collector.clock import from_ns, to_ns
 from collector.events import Attempt, Event, Host
@@ -108,10 +108,10 @@ def surroundings(dice: random.Random) -> list[Event]:
             step = dice.choice([60, 60, 60, 60, 61.5, 700, 2500])
             total = total + round(watts * 10**6 * step) if dice.random() < 0.97 else 5
             second += step
-    for name in ("on-A", "second-on-A", "on-C"):
+    for name in ("on-A", "second-on-A", "on-C", "split"):
         if dice.random() < 0.5:
             made.append(engine(name, dice.uniform(0, 3000), "down"))
-            made.append(engine(name, dice.uniform(3000, 6000), "up"))
+            made.append(engine(name, dice.uniform(3000, 6000), "up", dice.choice([None, 1, 3])))
     if dice.random() < 0.4:
         at = dice.uniform(1000, 7000)
         made.append(
@@ -136,8 +136,9 @@ def test_books_equal_the_second_set(tmp_path: Path, seed: int) -> None:
     events = [e for e in requests(dice) + surroundings(dice) if told_at(e) <= now]
     dice.shuffle(events)
     period = Period("test", START, end)
-    books = keep_books(ledger(tmp_path / "ledger", events), made, START, end, now)
-    document = summarize(books, made, period, now)
+    kept = ledger(tmp_path / "ledger", events)
+    books = keep_books(kept, made, START, end, now)
+    document = month(kept, made, period, now)
     second = Oracle(events, made, START, end, now)
 
     time: dict[Any, int] = defaultdict(int)
@@ -168,6 +169,21 @@ def test_books_equal_the_second_set(tmp_path: Path, seed: int) -> None:
     assert {k: v for k, v in money.items() if v} == {k: v for k, v in expected.items() if v}
     assert document["states_cost_nano"]["unassigned"] == second.unassigned
     assert document["cost_nano"]["total"] == sum(expected.values()) + second.unassigned
+    by_state: dict[str, int] = defaultdict(int)
+    for leaf, nano in expected.items():
+        by_state[leaf[3]] += nano
+    assert document["states_cost_nano"] == {**by_state, "unassigned": second.unassigned} | {
+        state: 0
+        for state in document["states_cost_nano"]
+        if state not in by_state and state != "unassigned"
+    }
+    for name in ("model", "project", "session"):
+        told = {
+            group["name"]: (group["busy_cost_nano"], group["full_cost_nano"])
+            for group in document["groups"][name]
+            if group["full_cost_nano"]
+        }
+        assert told == second.groups(name), name
 
 
 def told_at(event: Event) -> int:

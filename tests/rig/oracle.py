@@ -89,13 +89,12 @@ class Books:
         self.settings, self.start, self.end = settings, start, min(end, now)
         self.days = (self._midnight(start), min(self._midnight(end - 1, 1), now))
         self.events = list(events)
-        self.engines = {engine.name: engine for engine in settings.engines}
+        in_force = [e for e in settings.engines if settings.midnight_ns(e.from_) <= start]
+        self.engines = {e.name: e for e in sorted(in_force, key=lambda e: e.from_)}
         self.requests = self._requests()
         self.cards = sorted(
-            {gpu for e in settings.engines for gpu in e.gpus}
+            {gpu for e in self.engines.values() for gpu in e.gpus}
             | {gpu for a in settings.hardware for gpu in a.cards}
-            | {card for r in self.requests for card in self.cards_of(r)}
-            | {e.device for e in self.of(Sample)}
         )
         self.segments = {card: self._segments(card) for card in self.cards}
         self.time = self._time_leaves()
@@ -109,7 +108,8 @@ class Books:
         return [event for event in self.events if isinstance(event, kind)]
 
     def cards_of(self, request: Request) -> list[str]:
-        return list(request.event.gpus) or list(self.engines[request.event.engine].gpus)
+        declared = self.engines.get(request.event.engine)
+        return list(request.event.gpus) or (list(declared.gpus) if declared else [])
 
     def _requests(self) -> list[Request]:
         queues: dict[str, list[Request]] = defaultdict(list)
@@ -122,17 +122,29 @@ class Books:
             ),
         )
         for event in in_order:
-            declared = self.engines.get(event.engine)
             queue = queues[event.engine]
-            queue.append(Request(event, declared.slots if declared else None, list(queue)))
+            queue.append(Request(event, self.slots(event), list(queue)))
         return [request for queue in queues.values() for request in queue]
+
+    def slots(self, event: Attempt) -> int | None:
+        """Declared, else as the engine last told before the request came."""
+        declared = self.engines.get(event.engine)
+        if declared is not None and declared.slots is not None:
+            return declared.slots
+        came = ns_of(event.received_at) + (event.dispatch_ns or 0)
+        told = [
+            (ns_of(e.at), e.event_id, e.slots)
+            for e in self.of(Engine)
+            if e.engine == event.engine and e.slots is not None and ns_of(e.at) <= came
+        ]
+        return max(told)[2] if told else None
 
     # -- states
 
     def _spans(self, card: str) -> list[tuple[str, Callable[[int], bool]]]:
         """For each state, whether it holds at an instant; asked in order."""
-        names = [e.name for e in self.settings.engines if card in e.gpus]
-        pools = {e.pool_name for e in self.settings.engines if card in e.gpus}
+        names = [e.name for e in self.engines.values() if card in e.gpus]
+        pools = {e.pool_name for e in self.engines.values() if card in e.gpus}
         own = [r for r in self.requests if card in self.cards_of(r)]
         waiting = [r for r in self.requests if self.pool(r) in pools]
         seen = [ns_of(h.at) for h in self.of(Heartbeat) if set(h.covers) & set(names)]
@@ -442,7 +454,7 @@ class Books:
     def _host_energy(self) -> dict[tuple[str, int, str], int]:
         up = [
             *((ns_of(h.at), ns_of(h.at) + 30 * SECOND) for h in self.of(Heartbeat)
-              if set(h.covers) & {e.name for e in self.settings.engines}),
+              if set(h.covers) & set(self.engines)),
             *((r.start, r.end) for r in self.requests),
             *((a, b) for card in self.cards for a, b, gap, _ in self.readings(card) if not gap),
         ]  # fmt: skip
@@ -460,3 +472,28 @@ class Books:
             amount = (tariff.host_watts if tariff else 0) * sum(b - a for a, b in spans) // 1000
             found |= share_out(amount, {k: ns for k, ns in time.items() if k[1] == bucket})
         return found
+
+    # -- groups
+
+    def groups(self, label: str) -> dict[str, tuple[int, int]]:
+        """(busy cost, full cost) by a label, of the groups that carry any."""
+        busy: dict[tuple[str, str], int] = defaultdict(int)
+        whole: dict[str, int] = defaultdict(int)
+        for line in self.money.values():
+            for (card, _, _, name, _), nano in line.items():
+                whole[self._pool_name(card)] += nano
+                if name:
+                    busy[self._pool_name(card), name] += nano
+        label_of = {r.name: getattr(r.event, label) or "(none)" for r in self.requests}
+        found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for pool, cost in whole.items():
+            own = {name: nano for (where, name), nano in busy.items() if where == pool}
+            if sum(own.values()) > 0:
+                for name, full in share_out(cost, own).items():
+                    found[label_of[name]][0] += own[name]
+                    found[label_of[name]][1] += full
+        return {name: (b, f) for name, (b, f) in found.items() if f}
+
+    def _pool_name(self, card: str) -> str:
+        pools = {e.pool_name for e in self.engines.values() if card in e.gpus}
+        return "+".join(sorted(pools)) or card

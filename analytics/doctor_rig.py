@@ -1,0 +1,158 @@
+"""Findings about cards, engines and taps. Pure: facts in, findings out."""
+
+from collections import Counter
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from analytics.finding import Finding, note, ok, problem
+from collector.checkup import CardFacts, Facts
+from collector.settings import EngineSettings, Settings
+from collector.settings_check import split_address
+from router.checkup import TapFacts
+
+
+def cards(engines: list[EngineSettings], seen: CardFacts) -> Iterator[Finding]:
+    """The driver's cards against those of the settings."""
+    if seen.error is not None:
+        # Without engines there may be nothing to look at: a laptop that only shows the pages.
+        say = problem if engines else note
+        yield say("cards", f"no card can be read: {seen.error}")
+        return
+    uuids = [reading.device for reading in seen.readings]
+    yield ok("cards", f"driver {seen.driver} knows {len(uuids)} cards")
+    for text in seen.nameless:
+        yield problem("cards", f"a card without a UUID: {text}", "see `nvidia-smi -q`")
+    used: set[str] = set()
+    for engine in engines:
+        for card in engine.gpus:
+            uuid = uuids[int(card)] if card.isdecimal() and int(card) < len(uuids) else card
+            used.add(uuid)
+            yield from _named(engine.name, card, uuid, uuids)
+    for reading in seen.readings:
+        yield from _sensors(reading.device, reading.error, reading.energy_uj_total)
+        if reading.device not in used:
+            yield note(
+                "cards",
+                f"{reading.device} belongs to no engine",
+                "name it in `gpus` of [[engines]] if it serves a model",
+            )
+
+
+def _named(engine: str, card: str, uuid: str, uuids: list[str]) -> Iterator[Finding]:
+    known = ", ".join(uuids) or "none"
+    if uuid not in uuids:
+        yield problem(
+            "cards",
+            f"{engine} names card {card}, which the driver does not know",
+            f"write one of {known}",
+        )
+    elif card != uuid:
+        yield note(
+            "cards",
+            f"{engine} names card {card} by its index, which a reboot may change",
+            f'write gpus = ["{uuid}"]',
+        )
+
+
+def _sensors(device: str, error: str | None, energy_uj: int | None) -> Iterator[Finding]:
+    if error is not None:
+        yield problem(
+            "cards",
+            f"{device} cannot be read in full: {error}",
+            "see `nvidia-smi -q` and the kernel's log",
+        )
+    elif energy_uj is None:
+        yield note("cards", f"{device} has no energy counter: energy is summed up from its draw")
+
+
+def engines_up(engines: list[EngineSettings], facts: Facts) -> Iterator[Finding]:
+    """Each engine's own answer."""
+    if not engines:
+        yield note("engines", "no engine is configured", "add [[engines]] and [[taps]]")
+    for engine in engines:
+        found = facts.engines[engine.name]
+        if not found.up:
+            yield problem(
+                "engines",
+                f"{engine.name} does not answer at {engine.url}",
+                "start it, or correct its url",
+            )
+            continue
+        yield ok("engines", f"{engine.name} at {engine.url} {found}")
+        if found.kind is not None and found.kind != engine.kind:
+            yield note(
+                "engines",
+                f"{engine.name} looks like {found.kind}, not {engine.kind}",
+                f'write kind = "{found.kind}"',
+            )
+        if engine.slots and found.slots and engine.slots != found.slots:
+            yield note(
+                "engines",
+                f"{engine.name} has {found.slots} slots, not {engine.slots}",
+                f"write slots = {found.slots}",
+            )
+        if engine.slots is None and found.slots is None:
+            yield note(
+                "engines",
+                f"nobody tells how many requests {engine.name} computes at once",
+                "write its slots",
+            )
+
+
+def ports(settings: Settings, engines: list[EngineSettings]) -> Iterator[Finding]:
+    """Addresses that two things claim."""
+    places = {engine.name: _place(engine.url) for engine in engines}
+    for place, count in Counter(places.values()).items():
+        if count > 1:
+            names = " and ".join(name for name, at in places.items() if at == place)
+            yield problem(
+                "engines",
+                f"{names} have one address, {place[0]}:{place[1]}",
+                "give each its own url: their work cannot be told apart",
+            )
+    for tap in settings.taps:
+        if split_address(tap.listen) in places.values():
+            yield problem(
+                "taps",
+                f"the tap of {tap.engine} listens where an engine answers",
+                f"choose another port than {tap.listen} under [[taps]]",
+            )
+
+
+def taps_up(settings: Settings, found: TapFacts) -> Iterator[Finding]:
+    """Each tap's port, and what waits to be sent."""
+    tapped = {tap.engine for tap in settings.taps}
+    for name in sorted({engine.name for engine in settings.engines} - tapped):
+        yield note(
+            "taps",
+            f"{name} has no tap: its requests are not in the books",
+            "add [[taps]] and send its clients there",
+        )
+    for tap in settings.taps:
+        if found.listening[tap.listen]:
+            yield ok("taps", f"the tap of {tap.engine} listens on {tap.listen}")
+        else:
+            yield problem(
+                "taps",
+                f"nobody listens on {tap.listen}, the tap of {tap.engine}",
+                "start `rigledger up` or `rigledger route`",
+            )
+    if found.waiting:
+        yield note(
+            "taps",
+            f"{found.waiting:,} events wait for the collector",
+            "they are sent once `rigledger route` and the collector run",
+        )
+    if found.refused:
+        yield note(
+            "taps",
+            f"the collector refused {found.refused:,} events of the taps",
+            "the router's log says why; they are kept in its spool",
+        )
+
+
+def _place(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return ("127.0.0.1" if host == "localhost" else host), port

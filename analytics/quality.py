@@ -1,0 +1,120 @@
+"""What a reader must know before trusting a month: counts, and the same in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from analytics.day import Day, gaps, joined
+from analytics.timeline import PREFILL_ONLY
+from analytics.utilization import WINDOW_NS, Peak
+from collector.clock import from_ns as instant
+from collector.settings import Settings
+
+
+def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
+    """Counts of what is missing, estimated, impossible or unknown."""
+    cells, ended = joined(days, "cells"), joined(days, "ended")
+    told = ended.filter(pl.col("usage_source") != "missing")
+    read = cells.filter(pl.col("energy_uj") > 0)
+    since = [settings.midnight_ns(entry.from_) for entry in settings.electricity]
+    unpriced = read.filter(pl.col("bucket_ns") < min(since)) if since else read
+    return {
+        "missing_usage": int(
+            (ended["input_tokens"].is_null() | ended["output_tokens"].is_null()).sum()
+        ),
+        "missing_output": ended["output_tokens"].null_count(),
+        "missing_cached": ended["cache_read_tokens"].null_count(),
+        "derived_usage": int((told["usage_source"] == "derived").sum()),
+        "estimated_usage": int((told["usage_source"] == "estimated").sum()),
+        "odd_requests": int(ended["is_odd"].sum()),
+        "uncarded_requests": int((~ended["is_carded"]).sum()),
+        "unattributed_ns": int(cells["unattributed_ns"].sum()),
+        "unknown_ns": int(cells.filter(state="unknown")["ns"].sum()),
+        "energy_unknown_ns": int((cells["ns"] - cells["host_off_ns"] - cells["known_ns"]).sum()),
+        "unpriced_energy_uj": int(unpriced["energy_uj"].sum()) + int(unpriced["host_uj"].sum()),
+        "mixed_ns": int(cells["mixed_ns"].sum()),
+        "counter_resets": sum(day.facts["resets"] for day in days),
+        "gaps": [[instant(a).isoformat(), instant(b).isoformat()] for a, b in gaps(days)],
+    }
+
+
+def at_least(found: Mapping[str, Any], settings: Settings) -> list[str]:
+    """Why the cost is only at least what is said; empty where all of it is known."""
+    reasons = [
+        (not settings.hardware, "no hardware price is set"),
+        (not settings.electricity, "no electricity price is set"),
+        (
+            bool(settings.electricity) and found["unpriced_energy_uj"] > 0,
+            "some energy was drawn before the first electricity price",
+        ),
+        (
+            found["energy_unknown_ns"] > 0,
+            f"{span(found['energy_unknown_ns'])} of card time went without an energy reading",
+        ),
+    ]
+    return [text for holds, text in reasons if holds]
+
+
+def flags(
+    found: Mapping[str, Any],
+    reasons: list[str],
+    peaks: Mapping[str, Peak],
+    throughput: float | None,
+    embedding_ns: int,
+) -> list[str]:
+    """What to doubt, in words, the gravest first."""
+    short = [p for p in peaks.values() if p.source == "measured" and p.busy_ns < WINDOW_NS]
+    told = [
+        (bool(reasons), f"cost is at least what is said: {'; '.join(reasons)}"),
+        (
+            found["uncarded_requests"] > 0,
+            f"{found['uncarded_requests']:,} requests ran on no card that the settings name: they"
+            " have tokens and no cost",
+        ),
+        (
+            found["unknown_ns"] > 0,
+            f"{span(found['unknown_ns'])} of card time had no witness: it is booked as unknown",
+        ),
+        (
+            found["missing_output"] > 0,
+            f"{found['missing_output']:,} requests ended without an output count: tokens are at"
+            " least what is said",
+        ),
+        (
+            found["missing_cached"] > 0,
+            f"{found['missing_cached']:,} requests did not tell what the cache served: cached"
+            " tokens are at least what is said",
+        ),
+        (
+            found["derived_usage"] > 0,
+            f"{found['derived_usage']:,} requests were counted from their streams",
+        ),
+        (found["estimated_usage"] > 0, f"{found['estimated_usage']:,} requests were estimated"),
+        (found["odd_requests"] > 0, f"{found['odd_requests']:,} requests tell impossible figures"),
+        (found["counter_resets"] > 0, "an energy counter started anew"),
+        (found["mixed_ns"] > 0, "no idle draw could be measured on some days"),
+        (bool(throughput and throughput > 1), "throughput is above the peak: the peak is too low"),
+        (
+            embedding_ns > 0,
+            f"{span(embedding_ns)} of card time went to embeddings, which put out no tokens and"
+            " lower the throughput",
+        ),
+        (bool(short), "a peak rate rests on less than 60 busy seconds"),
+    ]
+    return [text for holds, text in told if holds]
+
+
+def embedding_ns(days: list[Day]) -> int:
+    """Card time of requests that only read."""
+    ended = joined(days, "ended").filter(pl.col("operation").is_in(PREFILL_ONLY))
+    costs = joined(days, "costs").join(ended, on=["source", "event_id"], how="semi")
+    return int(costs["new_ns"].sum())
+
+
+def span(ns: int) -> str:
+    """A length of time in the largest unit that it fills."""
+    for unit, name in ((3_600, "h"), (60, "min")):
+        if ns >= unit * 10**9:
+            return f"{ns / unit / 1e9:,.1f} {name}"
+    return f"{ns / 1e9:,.1f} s"

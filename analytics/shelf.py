@@ -1,0 +1,243 @@
+"""Days of the books on a shelf: built once, kept as Parquet, built again when news arrives.
+
+`derived/<day>/` beside the ledger holds a finished day's frames and facts, with a fingerprint of
+all that they rest on: the program's rules, the settings that cost depends on, and the running
+numbers of the news of its hours. A day that is not over is never kept. The shelf can be deleted
+at any time.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import polars as pl
+
+from analytics.books import DAY_NS, LOOKBACK_NS, keep_books
+from analytics.day import Day, split
+from analytics.evidence import WITNESS_HOLDS_NS
+from analytics.periods import day_at
+from analytics.read import Ledger
+from analytics.rig import changes
+from analytics.utilization import Peak
+from collector.settings import Settings
+from collector.touched import HOUR_NS
+
+RULES = 1  # raise it whenever the same events and settings would give other figures
+PEAK_DAYS_NS = 90 * DAY_NS
+CHUNK_DAYS = 31
+FRAMES = ("cells", "costs", "ended")
+Progress = Callable[[int, int], None]  # days built, days to build
+
+
+def no_progress(_built: int, _all: int) -> None:
+    """For those who do not wait in front of a screen."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A local day, or the part of it that a period or the present leaves."""
+
+    name: str
+    from_ns: int
+    to_ns: int
+    is_over: bool
+
+
+class Shelf:
+    """The days of one ledger under one set of assumptions, as of one instant."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: Settings,
+        now_ns: int,
+        progress: Progress = no_progress,
+    ) -> None:
+        self.ledger, self.settings, self.now_ns = ledger, settings, now_ns
+        self._progress = progress
+        self._root = ledger.path / "derived"
+        self._born, self._news = ledger.news()
+        self._assumptions = _assumptions(settings)
+        self._found: dict[str, dict[str, Any]] = {}
+
+    def days(self, from_ns: int, to_ns: int) -> list[Day]:
+        """The days of [from_ns, to_ns) up to now: from the shelf, else built."""
+        spans = list(self._spans(from_ns, min(to_ns, self.now_ns)))
+        days = {span.from_ns: day for span in spans if (day := self._taken(span)) is not None}
+        missing = [span for span in spans if span.from_ns not in days]
+        built = 0
+        for chunk in self._chunks(missing):
+            for day in self._build(chunk):
+                days[day.from_ns] = day
+            built += len(chunk)
+            self._progress(built, len(missing))
+        return [days[span.from_ns] for span in spans]
+
+    def peaks(self, to_ns: int) -> list[dict[str, Peak]]:
+        """The peaks of the days with requests among the 90 before an instant."""
+        end = min(to_ns, self.now_ns)
+        hours = sorted(hour for kind, hour in self._news if kind == "attempt")
+        worked = {day_at(hour * HOUR_NS, self.settings.zone).name for hour in hours
+                  if end - PEAK_DAYS_NS <= hour * HOUR_NS < end}  # fmt: skip
+        spans = [s for s in self._spans(end - PEAK_DAYS_NS, end) if s.name in worked]
+        missing = [span for span in spans if self._facts(span) is None]
+        for first, last in _runs(missing):
+            self.days(first.from_ns, last.to_ns)
+        facts = [self._found[_key(span)] for span in spans]
+        return [{card: Peak(**peak) for card, peak in each["peaks"].items()} for each in facts]
+
+    def had_requests(self, from_ns: int, to_ns: int) -> bool:
+        """Whether any request is known to reach into a span, to the hour."""
+        hours = range(from_ns // HOUR_NS, -(-to_ns // HOUR_NS))
+        return any(kind == "attempt" and hour in hours for kind, hour in self._news)
+
+    def _spans(self, from_ns: int, to_ns: int) -> Iterator[Span]:
+        start = from_ns
+        while start < to_ns:
+            day = day_at(start, self.settings.zone)
+            end = min(day.to_ns, to_ns)
+            whole = (start, end) == (day.from_ns, day.to_ns)
+            settled = end + self.settings.usage.active_gap_ns <= self.now_ns
+            yield Span(day.name, start, end, whole and settled)
+            start = end
+
+    def _chunks(self, spans: list[Span]) -> Iterator[list[Span]]:
+        """Spans that meet and know no change of an assignment, a month's worth at a time."""
+        cuts = set(changes(self.settings))
+        chunk: list[Span] = []
+        for span in spans:
+            apart = chunk and (chunk[-1].to_ns != span.from_ns or span.from_ns in cuts)
+            if apart or len(chunk) == CHUNK_DAYS:
+                yield chunk
+                chunk = []
+            chunk.append(span)
+        if chunk:
+            yield chunk
+
+    def _build(self, chunk: list[Span]) -> list[Day]:
+        books = keep_books(
+            self.ledger, self.settings, chunk[0].from_ns, chunk[-1].to_ns, self.now_ns
+        )
+        days = split(books, self.settings)
+        for span, day in zip(chunk, days, strict=True):
+            self._found[_key(span)] = day.facts
+            if span.is_over and self._born:
+                self._put(span, day, _sampled_until(books.intervals, span.to_ns, self.now_ns))
+        return days
+
+    def _taken(self, span: Span) -> Day | None:
+        facts = self._facts(span) if span.is_over else None
+        if facts is None:
+            return None
+        place = self._root / span.name
+        try:
+            frames = {name: pl.read_parquet(place / f"{name}.parquet") for name in FRAMES}
+        except (OSError, pl.exceptions.PolarsError):
+            return None  # taken away or damaged: it is built again
+        return Day(span.name, span.from_ns, span.to_ns, facts=facts, **frames)
+
+    def _facts(self, span: Span) -> dict[str, Any] | None:
+        """The kept facts of a day whose fingerprint still holds."""
+        if _key(span) not in self._found:
+            try:
+                kept = json.loads((self._root / span.name / "facts.json").read_bytes())
+                until, fingerprint = kept["sampled_until_ns"], kept["fingerprint"]
+                facts: dict[str, Any] = kept["facts"]
+            except (OSError, ValueError, KeyError, TypeError):
+                return None
+            if not self._born or fingerprint != self._fingerprint(span, until):
+                return None
+            self._found[_key(span)] = facts
+        return self._found[_key(span)]
+
+    def _put(self, span: Span, day: Day, sampled_until_ns: int) -> None:
+        """Keep a day: written aside, then renamed. A folder that cannot be written keeps none."""
+        aside = self._root / f"{span.name}.{uuid4().hex}.tmp"
+        kept = {
+            "fingerprint": self._fingerprint(span, sampled_until_ns),
+            "sampled_until_ns": sampled_until_ns,
+            "facts": day.facts,
+        }
+        try:
+            self._root.mkdir(mode=0o700, exist_ok=True)
+            aside.mkdir(mode=0o700)
+            for name in FRAMES:
+                getattr(day, name).write_parquet(aside / f"{name}.parquet")
+            (aside / "facts.json").write_text(json.dumps(kept), encoding="utf-8")
+            _replace(aside, self._root / span.name)
+        except OSError:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def _fingerprint(self, span: Span, sampled_until_ns: int) -> str:
+        gap = self.settings.usage.active_gap_ns
+        hours = [
+            ("attempt", span.from_ns - gap, span.to_ns + gap),
+            ("heartbeat", span.from_ns - WITNESS_HOLDS_NS, span.to_ns),
+            ("sample", span.from_ns - LOOKBACK_NS - DAY_NS, sampled_until_ns),
+        ]
+        news = [
+            (kind, hour, self._news[kind, hour])
+            for kind, start, end in hours
+            for hour in range(start // HOUR_NS, end // HOUR_NS + 1)
+            if (kind, hour) in self._news
+        ]
+        # What an engine once told holds until it speaks again; the host tells when it is back.
+        for kind, after, before in (("engine", 0, span.to_ns), ("host", span.from_ns, 1 << 62)):
+            told = [n for (k, hour), n in self._news.items()
+                    if k == kind and after // HOUR_NS <= hour <= before // HOUR_NS]  # fmt: skip
+            news.append((kind, 0, max(told, default=0)))
+        rests_on = [RULES, self._born, self._assumptions, span.from_ns, span.to_ns, news]
+        return _digest(json.dumps(rests_on).encode())
+
+
+def _assumptions(settings: Settings) -> str:
+    """A digest of the settings that a day's figures depend on."""
+    parts = (settings.rig, settings.hardware, settings.electricity, settings.engines)
+    return _digest(msgspec.json.encode([*parts, settings.usage.active_gap]))
+
+
+def _sampled_until(intervals: pl.DataFrame, end_ns: int, now_ns: int) -> int:
+    """Until when news of samples matters to a day: the first reading of every card after it."""
+    before = intervals.filter(pl.col("from_ns") < end_ns)["card"].unique()
+    after = intervals.filter(pl.col("at_ns") >= end_ns, pl.col("card").is_in(before.implode()))
+    firsts = after.group_by("card").agg(pl.col("at_ns").min())["at_ns"].to_list()
+    if len(firsts) < len(before):
+        return min(now_ns, end_ns + LOOKBACK_NS)
+    return max(firsts, default=end_ns)
+
+
+def _runs(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
+    """First and last of each run of spans that meet."""
+    if not spans:
+        return
+    first = spans[0]
+    for before, after in pairwise(spans):
+        if before.to_ns != after.from_ns:
+            yield first, before
+            first = after
+    yield first, spans[-1]
+
+
+def _replace(aside: Path, place: Path) -> None:
+    """Put a folder in the place of another; whoever comes first wins, both are right."""
+    old = place.with_name(f"{place.name}.{uuid4().hex}.old")
+    with suppress(FileNotFoundError):
+        place.rename(old)
+    aside.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _key(span: Span) -> str:
+    return f"{span.from_ns}-{span.to_ns}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -1,0 +1,187 @@
+"""Kept days are the days built, and news, new assumptions or damage build them again."""
+
+import datetime as dt
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rig.ledger import SECOND, START, attempt, heartbeats, sample, settings
+
+from analytics import shelf as shelving
+from analytics.month import month
+from analytics.periods import month_of
+from analytics.read import Ledger
+from analytics.shelf import Shelf
+from collector.events import Event
+from collector.settings import Electricity, Hardware, RigSettings, Settings
+from collector.store import Store
+
+DAY = 86_400
+MONTH = "2026-10"
+NOW = START + 60 * DAY * SECOND
+
+
+def rig(zone: str = "UTC", price: str = "17000") -> Settings:
+    return settings(
+        "A",
+        "B",
+        rig=RigSettings(name="desk", time_zone=zone),
+        hardware=[Hardware(name="box", price=price, in_service=dt.date(2026, 10, 1), life_years=4)],
+        electricity=[Electricity(from_=dt.date(2026, 1, 1), price_per_kwh="0.20", host_watts=100)],
+    )
+
+
+def week(dice: random.Random) -> list[Event]:
+    """A week of requests, some across midnight, with witnesses and samples some of the time."""
+    events: list[Event] = []
+    for n in range(60):
+        start = dice.uniform(0, 7 * DAY)
+        if n % 6 == 0:
+            start = DAY * (1 + n // 6 % 6) - 8 * 3600 - 30  # half a minute before UTC midnight
+        length = dice.uniform(1, 400)
+        events.append(attempt(f"r{n:02}", start, start + length, dice.choice("AB"), ttft_ns=SECOND))
+    events += heartbeats(0, 5 * DAY, ["on-A"], every=30)
+    for card in "AB":
+        total = 0
+        for second in range(0, 6 * DAY, 240):
+            total += dice.randint(30, 400) * 240 * 10**6
+            events.append(sample(card, second, power_mw=40_000, energy_uj_total=total))
+    return events
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Event]:
+    return week(random.Random(5))
+
+
+@pytest.fixture
+def kept(tmp_path: Path, events: list[Event]) -> Ledger:
+    with Store(tmp_path / "ledger") as store:
+        store.append(events)
+    return Ledger(tmp_path / "ledger")
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many days were built since it was last asked."""
+    built: list[int] = []
+    split = shelving.split
+
+    def counting(*args: Any) -> Any:
+        days = split(*args)
+        built.append(len(days))
+        return days
+
+    monkeypatch.setattr(shelving, "split", counting)
+
+    def since() -> int:
+        total = sum(built)
+        built.clear()
+        return total
+
+    return since
+
+
+def october(kept: Ledger, made: Settings, now_ns: int = NOW) -> dict[str, Any]:
+    return month(kept, made, month_of(MONTH, made.zone), now_ns)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Kathmandu"])
+def test_built_taken_and_rebuilt_are_one(kept: Ledger, zone: str, counted: Any) -> None:
+    made = rig(zone)
+    built = october(kept, made)
+    assert counted() == 31
+    assert october(kept, made) == built
+    assert counted() == 0
+    for day in (kept.path / "derived").iterdir():
+        (day / "facts.json").unlink()
+    assert october(kept, made) == built
+    assert counted() == 31
+
+
+def test_a_month_day_by_day_is_the_month_at_once(
+    kept: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = rig("America/Los_Angeles")
+    at_once = october(kept, made)
+    for day in (kept.path / "derived").iterdir():
+        (day / "facts.json").unlink()
+    monkeypatch.setattr(shelving, "CHUNK_DAYS", 1)
+    assert october(kept, made) == at_once
+
+
+def test_news_builds_its_days_again_and_no_other(
+    kept: Ledger, counted: Any, tmp_path: Path, events: list[Event]
+) -> None:
+    made = rig()
+    october(kept, made)
+    counted()
+    late: list[Event] = [attempt("late", 3 * DAY, 3 * DAY + 50, project="late")]
+    with Store(kept.path) as store:
+        store.append(late)
+    told = october(kept, made)
+    assert counted() == 1
+    with Store(tmp_path / "fresh") as store:
+        store.append([*events, *late])
+    assert told == october(Ledger(tmp_path / "fresh"), made)
+
+
+def test_a_late_sample_builds_every_day_that_it_reaches(
+    kept: Ledger, tmp_path: Path, events: list[Event]
+) -> None:
+    made = rig()
+    october(kept, made)
+    # Between the last sample (day 6) and nothing: it gives the time before it its energy.
+    late: list[Event] = [
+        sample(card, 7 * DAY, power_mw=40_000, energy_uj_total=10**14) for card in "AB"
+    ]
+    with Store(kept.path) as store:
+        store.append(late)
+    told = october(kept, made)
+    with Store(tmp_path / "fresh") as store:
+        store.append([*events, *late])
+    assert told == october(Ledger(tmp_path / "fresh"), made)
+
+
+def test_other_assumptions_build_other_days(kept: Ledger, counted: Any) -> None:
+    one = october(kept, rig())
+    counted()
+    two = october(kept, rig(price="8500"))
+    assert counted() == 31
+    assert two["cost_nano"]["capital"] * 2 == pytest.approx(one["cost_nano"]["capital"], abs=2)
+    assert october(kept, rig()) == one
+
+
+def test_a_day_that_is_not_over_is_not_kept(kept: Ledger) -> None:
+    made = rig()
+    noon = START + 2 * DAY * SECOND
+    october(kept, made, noon)
+    names = {day.name for day in (kept.path / "derived").iterdir()}
+    assert max(names) == "2026-10-06"
+
+
+def test_a_damaged_day_is_built_again(kept: Ledger) -> None:
+    made = rig()
+    right = october(kept, made)
+    cells = kept.path / "derived" / "2026-10-07" / "cells.parquet"
+    cells.write_bytes(cells.read_bytes()[:100])
+    assert october(kept, made) == right
+    assert pl.read_parquet(cells).height > 0
+
+
+def test_a_shelf_that_cannot_be_written_changes_nothing(kept: Ledger) -> None:
+    made = rig()
+    (kept.path / "derived").write_text("in the way")
+    assert october(kept, made)["tokens"]["requests"] == 60
+
+
+def test_progress_is_told_once_a_chunk(kept: Ledger) -> None:
+    told: list[tuple[int, int]] = []
+    made = rig()
+    period = month_of(MONTH, made.zone)
+    shelf = Shelf(kept, made, NOW, lambda built, whole: told.append((built, whole)))
+    shelf.days(period.from_ns, period.to_ns)
+    assert told == [(31, 31)]
