@@ -483,6 +483,23 @@ def test_a_hung_driver_call_is_killed_and_samples_resume(cards: FakeCards) -> No
     assert (first.counter_epoch, resumed.counter_epoch) == (f"{boot}-0", f"{boot}-1")
 
 
+def test_the_child_is_ours_whatever_lies_in_the_current_folder(
+    cards: FakeCards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards.add(A)
+    foreign = tmp_path / "collector"
+    foreign.mkdir()
+    (foreign / "__init__.py").write_text("raise SystemExit('not the collector')")
+    monkeypatch.chdir(tmp_path)
+    child = Child(NvmlSource(settings())._command())
+    try:
+        line = child.line(PATIENCE_S, NEVER)
+    finally:
+        child.end()
+    assert line is not None
+    assert [reading.device for reading in msgspec.json.decode(line, type=Round).cards] == [A]
+
+
 def test_stop_does_not_wait_for_a_hung_driver(cards: FakeCards) -> None:
     cards.add(A)
     with source() as delivered:

@@ -147,7 +147,8 @@ class NvmlSource:
             boot=self._boot_id or self._run,
         )
         argument = msgspec.json.encode(plan).decode()
-        return [sys.executable, "-m", "collector.sources.nvml_child", argument]
+        # -P: whatever lies in the current folder, our own packages come first.
+        return [sys.executable, "-P", "-m", "collector.sources.nvml_child", argument]
 
     def _listen(self, child: Child, deliver: Deliver) -> None:
         """Deliver the child's rounds until the source is stopped."""
