@@ -9,9 +9,11 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from collector.events import KINDS
+from collector.files import sync_folder
 from collector.migrations import migrate
 
 MANIFEST = "manifest.sqlite"
@@ -67,13 +69,8 @@ def make_folder(folder: Path) -> None:
 
 
 def open_manifest(folder: Path) -> sqlite3.Connection:
-    """The writer's connection, its schema up to date. Raises LedgerError, SchemaTooNew."""
+    """The writer's connection, its schema up to date. Raises SchemaTooNew, sqlite3.Error."""
     path = folder / MANIFEST
-    if not path.exists() and any(sealed(folder)):
-        raise LedgerError(
-            f"{path} is missing, but sealed files lie beside it:"
-            " restore it from a backup, or move the month folders away to start anew"
-        )
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     sync_folder(folder)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -81,13 +78,8 @@ def open_manifest(folder: Path) -> sqlite3.Connection:
         for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").fetchall()
         migrate(connection, path)
-    except BaseException as error:
+    except BaseException:
         connection.close()
-        if isinstance(error, sqlite3.DatabaseError):
-            raise LedgerError(
-                f"{path} cannot be opened ({error}): check disk space and rights,"
-                " or restore it from a backup"
-            ) from error
         raise
     return connection
 
@@ -99,22 +91,15 @@ def sealed(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def sweep(folder: Path, connection: sqlite3.Connection) -> int:
-    """Delete what a crash left between writing a file and listing it; returns how many.
-
-    Its rows are still hot, so nothing is lost; files with other names are not touched.
-    """
-    listed = {folder / name for (name,) in connection.execute("SELECT file FROM segment")}
-    leftovers = [file for file in sealed(folder) if file not in listed]
-    for file in leftovers:
-        file.unlink()
-    return len(leftovers)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the folder's entries durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """All of it or nothing, durable when the block has ended."""
+    db.execute("BEGIN IMMEDIATE")
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        # SQLite rolls back by itself after some errors, a full disk among them.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from collector.clock import SECOND_NS, to_ns
+from collector.damage import PARTS
 from collector.decode import Rejected
 from collector.events import Engine, Event, Sample
 from collector.store import Receipt
@@ -75,6 +76,7 @@ def render(
     tally: Tally,
     counters: Mapping[tuple[str, str], int],
     *,
+    damage: Mapping[str, int],
     hot_rows: int,
     segments: int,
     now_ns: int,
@@ -98,6 +100,12 @@ def render(
             "counter",
             "Events that the contract refused, since the start.",
             tally.rejections(),
+        ),
+        (
+            "damage_total",
+            "counter",
+            "Parts of the ledger that were found damaged.",
+            [((("part", part),), damage.get(part, 0)) for part in PARTS],
         ),
         ("hot_rows", "gauge", "Rows not yet sealed.", [((), hot_rows)]),
         ("segments", "gauge", "Sealed files.", [((), segments)]),

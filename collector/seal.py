@@ -17,10 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from collector import damage
+from collector.batch import COLUMNS, Batch, DamagedBatch
+from collector.clock import now_ns
 from collector.columns import schema, time_column
-from collector.manifest import MANIFEST, sync_folder
+from collector.damage import Damage
+from collector.files import sync_folder
+from collector.manifest import MANIFEST
 
 ROUND_ROWS = 25_000  # bounds the memory of one round
+GROUP_ROWS = 50_000  # what a damaged page takes with it
 
 
 @dataclass(frozen=True)
@@ -33,14 +39,20 @@ class Segment:
     rows: int
     min_ns: int
     max_ns: int
+    size_b: int
+    sha256: bytes
 
 
 @dataclass(frozen=True)
 class Round:
-    """Files that are durable, and the hot batches whose rows they hold."""
+    """Files that are durable, and the hot batches whose rows they hold.
+
+    `damaged` batches are among `hot_ids`; what they held is lost.
+    """
 
     hot_ids: list[int]
     segments: list[Segment]
+    damaged: list[Damage]
 
     @property
     def rows(self) -> int:
@@ -67,40 +79,79 @@ def rounds(folder: Path) -> Iterator[Round]:
 
 def record(db: sqlite3.Connection, written: Round) -> None:
     """List the files and drop their hot rows, inside the caller's transaction."""
-    db.executemany(
-        "INSERT INTO segment (kind, month, file, rows, min_ns, max_ns) VALUES (?, ?, ?, ?, ?, ?)",
-        [(s.kind, s.month, s.file, s.rows, s.min_ns, s.max_ns) for s in written.segments],
-    )
+    enlist(db, written.segments)
     db.executemany("DELETE FROM hot WHERE id = ?", [(hot_id,) for hot_id in written.hot_ids])
+    for found in written.damaged:
+        damage.record(db, found)
+
+
+def enlist(db: sqlite3.Connection, segments: list[Segment]) -> None:
+    """List files, inside the caller's transaction."""
+    db.executemany(
+        "INSERT INTO segment (kind, month, file, rows, min_ns, max_ns, size_b, sha256)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (s.kind, s.month, s.file, s.rows, s.min_ns, s.max_ns, s.size_b, s.sha256)
+            for s in segments
+        ],
+    )
 
 
 def _round(folder: Path, db: sqlite3.Connection, part: dict[str, list[int]]) -> Round:
     segments: list[Segment] = []
+    damaged: list[Damage] = []
     try:
         for kind, hot_ids in part.items():
-            for month, rows in _months(kind, _table(db, kind, hot_ids)):
-                segments.append(_write(folder, kind, month, rows))
+            rows, lost = _table(folder, db, kind, hot_ids)
+            damaged += lost
+            segments += write_segments(folder, kind, rows)
     except BaseException:
         for segment in segments:
             (folder / segment.file).unlink(missing_ok=True)
         raise
-    return Round([hot_id for hot_ids in part.values() for hot_id in hot_ids], segments)
+    return Round([hot_id for hot_ids in part.values() for hot_id in hot_ids], segments, damaged)
 
 
-def _table(db: sqlite3.Connection, kind: str, hot_ids: list[int]) -> pa.Table:
-    batches: list[pa.RecordBatch] = []
+def _table(
+    folder: Path, db: sqlite3.Connection, kind: str, hot_ids: list[int]
+) -> tuple[pa.Table, list[Damage]]:
+    whole, damaged = [pa.Table.from_batches([], schema(kind))], []
     for hot_id in hot_ids:
-        (blob,) = db.execute("SELECT batch FROM hot WHERE id = ?", (hot_id,)).fetchone()
-        batches.extend(pa.ipc.open_stream(blob))
-    return pa.Table.from_batches(batches, schema(kind))
+        row = db.execute(f"SELECT {COLUMNS} FROM hot WHERE id = ?", (hot_id,)).fetchone()  # noqa: S608
+        batch = Batch(*row)
+        try:
+            whole.append(batch.table)
+        except DamagedBatch as error:
+            damaged.append(set_aside(folder, hot_id, batch, str(error)))
+    return pa.concat_tables(whole), damaged
 
 
-def _months(kind: str, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The table by UTC month, each part in the order of time (row groups then prune well)."""
+def set_aside(folder: Path, hot_id: int, batch: Batch, what: str) -> Damage:
+    """Keep a damaged batch in the quarantine; the caller records the damage."""
+    at_ns = now_ns()
+    kept = damage.place(folder, f"batch-{hot_id}.arrows", at_ns)
+    damage.keep_bytes(folder, batch.batch, kept)
+    told = (batch.kind, batch.min_ns, batch.max_ns, batch.rows)
+    return Damage(at_ns, "batch", f"{MANIFEST}, row {hot_id} of `hot`", what, kept, *told)
+
+
+def write_segments(folder: Path, kind: str, rows: pa.Table) -> list[Segment]:
+    """Write rows of a kind as one durable file per UTC month. Raises OSError; leaves nothing then.
+
+    Each file is in the order of time: its row groups prune well.
+    """
     column = time_column(kind)
-    months = pc.strftime(table[column].cast(pa.timestamp("ns")), format="%Y-%m")
-    for month in sorted(pc.unique(months).to_pylist()):
-        yield month, table.filter(pc.equal(months, month)).sort_by(column)
+    months = pc.strftime(rows[column].cast(pa.timestamp("ns")), format="%Y-%m")
+    segments: list[Segment] = []
+    try:
+        for month in sorted(pc.unique(months).to_pylist()):
+            part = rows.filter(pc.equal(months, month)).sort_by(column)
+            segments.append(_write(folder, kind, month, part))
+    except BaseException:
+        for segment in segments:
+            (folder / segment.file).unlink(missing_ok=True)
+        raise
+    return segments
 
 
 def _write(folder: Path, kind: str, month: str, rows: pa.Table) -> Segment:
@@ -112,9 +163,16 @@ def _write(folder: Path, kind: str, month: str, rows: pa.Table) -> Segment:
     aside = final.with_name(f"{final.name}.tmp")
     try:
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            pq.write_table(rows, file, compression="zstd")
+            pq.write_table(
+                rows,
+                file,
+                compression="zstd",
+                row_group_size=GROUP_ROWS,
+                write_page_checksum=True,
+            )
             file.flush()
             os.fsync(file.fileno())
+        size, sha256 = aside.stat().st_size, damage.digest(aside)
         aside.rename(final)
         sync_folder(place)
     except BaseException:
@@ -123,4 +181,5 @@ def _write(folder: Path, kind: str, month: str, rows: pa.Table) -> Segment:
     instants = rows[time_column(kind)]
     bounds = pc.min_max(instants).as_py()
     name = str(final.relative_to(folder))
-    return Segment(kind, month, name, rows.num_rows, bounds["min"], bounds["max"])
+    span = (rows.num_rows, bounds["min"], bounds["max"])
+    return Segment(kind, month, name, *span, size, sha256)

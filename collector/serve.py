@@ -187,7 +187,14 @@ async def get_metrics(request: web.Request) -> web.Response:
     store = door.store
     counters = await asyncio.to_thread(store.counters)
     segments = await asyncio.to_thread(store.segments)
-    text = render(door.tally, counters, hot_rows=store.hot_rows, segments=segments, now_ns=now_ns())
+    text = render(
+        door.tally,
+        counters,
+        damage=await asyncio.to_thread(store.damage),
+        hot_rows=store.hot_rows,
+        segments=segments,
+        now_ns=now_ns(),
+    )
     return web.Response(text=text, headers={hdrs.CONTENT_TYPE: "text/plain; version=0.0.4"})
 
 

@@ -3,12 +3,16 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
+from collector import damage
+from collector.batch import COLUMNS, COLUMNS_BEFORE_CRC, CRC_SINCE_VERSION, Batch, DamagedBatch
+from collector.clock import now_ns
 from collector.columns import schema
+from collector.damage import Damage
 from collector.manifest import MANIFEST, LedgerError
 from collector.migrations import require_known
 
@@ -26,12 +30,14 @@ class Snapshot:
     """Sealed files and hot rows of one kind at one instant, no row in both.
 
     Files and hot rows may hold rows outside the asked range; the reader filters. Rows listed in
-    `superseded` (source, event_id, revision) have been replaced and must be left out.
+    `superseded` (source, event_id, revision) have been replaced and must be left out. Hot rows
+    that cannot be read are left out and told in `damaged`.
     """
 
     files: list[Path]
     hot: pa.Table
     superseded: pa.Table
+    damaged: list[Damage] = field(default_factory=list)
 
 
 def snapshot(path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
@@ -47,33 +53,52 @@ def snapshots(path: Path, kinds: Iterable[str], from_ns: int, to_ns: int) -> dic
     """Like `snapshot`, of several kinds at one and the same instant."""
     schemas = {kind: schema(kind) for kind in kinds}  # an unknown kind is the caller's mistake
     with reading(path) as db:
-        if require_known(db, path / MANIFEST) == 0:
+        version = require_known(db, path / MANIFEST)
+        if version == 0:
             none = _superseded([])
             return {
                 kind: Snapshot([], pa.Table.from_batches([], each), none)
                 for kind, each in schemas.items()
             }
-        return {kind: _held(db, path, kind, from_ns, to_ns) for kind in schemas}
+        hot = COLUMNS if version >= CRC_SINCE_VERSION else COLUMNS_BEFORE_CRC
+        return {kind: _held(db, path, (kind, from_ns, to_ns), hot) for kind in schemas}
 
 
-def _held(db: sqlite3.Connection, path: Path, kind: str, from_ns: int, to_ns: int) -> Snapshot:
-    span = (kind, from_ns, to_ns)
+def damaged(path: Path) -> list[Damage]:
+    """What was ever found damaged in the ledger at `path`, oldest first: rows that no reading has.
+
+    Raises FileNotFoundError, SchemaTooNew, LedgerError.
+    """
+    with reading(path) as db:
+        if require_known(db, path / MANIFEST) < damage.SINCE_VERSION:
+            return []
+        return damage.recorded(db)
+
+
+def _held(db: sqlite3.Connection, path: Path, span: tuple[str, int, int], hot: str) -> Snapshot:
+    kind = span[0]
     files = db.execute(
         "SELECT file FROM segment WHERE kind = ? AND max_ns >= ? AND min_ns < ?"
         " ORDER BY min_ns, id",
         span,
     ).fetchall()
-    blobs = db.execute(
-        "SELECT batch FROM hot WHERE kind = ? AND max_ns >= ? AND min_ns < ? ORDER BY id", span
+    rows = db.execute(
+        f"SELECT {hot} FROM hot WHERE kind = ? AND max_ns >= ? AND min_ns < ? ORDER BY id",  # noqa: S608
+        span,
     ).fetchall()
     replaced = db.execute(
         "SELECT source, event_id, revision FROM superseded WHERE kind = ?", (kind,)
     ).fetchall()
-    batches = [batch for (blob,) in blobs for batch in pa.ipc.open_stream(blob)]
+    tables, flaws = [pa.Table.from_batches([], schema(kind))], []
+    for row in rows:
+        batch = Batch(*row)
+        try:
+            tables.append(batch.table)
+        except DamagedBatch as error:
+            told = (None, kind, batch.min_ns, batch.max_ns, batch.rows)
+            flaws.append(Damage(now_ns(), "batch", MANIFEST, str(error), *told))
     return Snapshot(
-        [path / name for (name,) in files],
-        pa.Table.from_batches(batches, schema(kind)),
-        _superseded(replaced),
+        [path / name for (name,) in files], pa.concat_tables(tables), _superseded(replaced), flaws
     )
 
 

@@ -7,23 +7,17 @@ SQLite transaction, durable when it returns. Readers use `collector.snapshot`.
 import os
 import sqlite3
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-
-from collector import manifest
-from collector.columns import schema, time_ns, to_arrow
-from collector.events import KIND_OF, Event
+from collector import keys, manifest, rebuild, repair
+from collector.batch import COLUMNS, Batch, batches
+from collector.events import Event
 from collector.identity import Mark, mark
-from collector.seal import Round, record, rounds
+from collector.seal import record, rounds
 from collector.touched import touch
-
-LOOKUP = 500  # keys per SELECT; SQLite admits 32,766 variables
-KNOWN = "SELECT key, digest, revision, month, kind FROM event_key WHERE key IN ({})"
 
 
 class StoreUnavailable(RuntimeError):
@@ -56,8 +50,9 @@ class _Plan:
 class Store:
     """The one writer of a ledger folder. Safe to use from several threads.
 
-    Raises LedgerError where the folder cannot be used or another process writes it, and
-    SchemaTooNew where a newer version of the program wrote it.
+    Whatever is damaged in the folder is put in order first: it is kept in `quarantine/`, recorded
+    and logged. Raises LedgerError where the folder cannot be used or another process writes it,
+    and SchemaTooNew where a newer version of the program wrote it.
     """
 
     def __init__(self, path: Path, *, seal_rows: int = 50_000, seal_batches: int = 2_000) -> None:
@@ -69,10 +64,17 @@ class Store:
         manifest.make_folder(path)
         self._descriptor = manifest.lock(path)
         try:
+            rebuild.if_needed(path)
             self._db = manifest.open_manifest(path)
-            manifest.sweep(path, self._db)
-        except BaseException:
+            try:
+                repair.repair(path, self._db)
+            except BaseException:
+                self._db.close()
+                raise
+        except BaseException as error:
             os.close(self._descriptor)
+            if isinstance(error, sqlite3.Error | OSError):
+                raise self._unusable(error) from error
             raise
         self.hot_rows, self.hot_batches = self._count_hot()
 
@@ -89,11 +91,11 @@ class Store:
             with self._lock:
                 plan = self._plan(events, marks)
                 fresh = [events[i] for i in plan.fresh]
-                batches = _batches(fresh)
-                with self._transaction() as db:
-                    _write(db, fresh, batches, plan, marks)
+                packed = batches(fresh)
+                with manifest.transaction(self._db) as db:
+                    _write(db, fresh, packed, plan, marks)
                 self.hot_rows += len(plan.fresh)
-                self.hot_batches += len(batches)
+                self.hot_batches += len(packed)
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"an event cannot be stored: {error!r}") from error
         except sqlite3.Error as error:
@@ -114,9 +116,9 @@ class Store:
             moved = 0
             try:
                 for written in rounds(self.path):
-                    with self._lock, self._transaction() as db:
+                    with self._lock, manifest.transaction(self._db) as db:
                         record(db, written)
-                    self._forget_hot(written)
+                        self.hot_rows, self.hot_batches = self._count_hot()
                     moved += written.rows
             except (sqlite3.Error, OSError) as error:
                 raise self._unavailable(error) from error
@@ -134,6 +136,11 @@ class Store:
             (count,) = self._db.execute("SELECT count(*) FROM segment").fetchone()
             return int(count)
 
+    def damage(self) -> dict[str, int]:
+        """How often something was found damaged, ever, by part of the ledger."""
+        with self._lock:
+            return dict(self._db.execute("SELECT part, count(*) FROM damage GROUP BY part"))
+
     def close(self) -> None:
         """Give the folder back; waits for an append or seal under way."""
         with self._sealing, self._lock:
@@ -146,21 +153,9 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._db
-            self._db.execute("COMMIT")
-        except BaseException:
-            # SQLite rolls back by itself after some errors, a full disk among them.
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
-
     def _plan(self, events: Sequence[Event], marks: Sequence[Mark]) -> _Plan:
         plan = _Plan()
-        known = self._known({m.key for m in marks})
+        known = keys.known(self._db, {m.key for m in marks})
         for index, (event, told) in enumerate(zip(events, marks, strict=True)):
             stored = known.get(told.key)
             if stored is not None and stored.digest == told.digest:
@@ -176,14 +171,6 @@ class Store:
                 plan.conflicts.append(index)
         return plan
 
-    def _known(self, keys: Iterable[bytes]) -> dict[bytes, Mark]:
-        wanted, known = list(keys), {}
-        for start in range(0, len(wanted), LOOKUP):
-            some = wanted[start : start + LOOKUP]
-            query = KNOWN.format(",".join("?" * len(some)))
-            known.update({row[0]: Mark(*row) for row in self._db.execute(query, some)})
-        return known
-
     def _told_before(self, event: Event, told: Mark, plan: _Plan) -> bool:
         """Whether this is a late second telling of a version that was replaced since."""
         identity = (event.source, event.event_id, told.revision)
@@ -198,10 +185,10 @@ class Store:
         rows, batches = self._db.execute(query).fetchone()
         return rows, batches
 
-    def _forget_hot(self, written: Round) -> None:
-        with self._lock:
-            self.hot_rows -= written.rows
-            self.hot_batches -= len(written.hot_ids)
+    def _unusable(self, error: Exception) -> manifest.LedgerError:
+        return manifest.LedgerError(
+            f"{self.path} cannot be used ({error}): check disk space and rights"
+        )
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
         return StoreUnavailable(
@@ -210,37 +197,19 @@ class Store:
         )
 
 
-def _batches(events: Sequence[Event]) -> list[tuple[str, int, int, int, bytes]]:
-    """Rows for `hot`: per kind (kind, rows, min_ns, max_ns, Arrow IPC stream)."""
-    by_kind: dict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        by_kind[KIND_OF[type(event)]].append(event)
-    rows = []
-    for kind, some in by_kind.items():
-        instants = [time_ns(kind, event) for event in some]
-        rows.append((kind, len(some), min(instants), max(instants), _stream(kind, some)))
-    return rows
-
-
-def _stream(kind: str, events: Sequence[Event]) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema(kind)) as writer:
-        writer.write_batch(to_arrow(kind, events))
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
 def _write(
     db: sqlite3.Connection,
     events: Sequence[Event],
-    batches: list[tuple[str, int, int, int, bytes]],
+    packed: list[Batch],
     plan: _Plan,
     marks: Sequence[Mark],
 ) -> None:
     db.executemany(
-        "INSERT INTO hot (kind, rows, min_ns, max_ns, batch) VALUES (?, ?, ?, ?, ?)", batches
+        f"INSERT INTO hot ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+        packed,
     )
     touch(db, events, plan.superseded.values())
-    db.executemany("INSERT OR REPLACE INTO event_key VALUES (?, ?, ?, ?, ?)", plan.keys.values())
+    keys.enter(db, plan.keys.values())
     db.executemany(
         "INSERT INTO superseded VALUES (?, ?, ?, ?, ?)",
         [(*identity, old.kind, old.digest) for identity, old in plan.superseded.items()],

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from collector.settings import SettingsError
@@ -35,7 +36,8 @@ class Spool:
     """
 
     def __init__(self, path: Path, limit_bytes: int = SPOOL_BYTES) -> None:
-        """Open or create the file. A damaged file is moved aside (`damaged`), never deleted.
+        """Open or create the file. A damaged file is moved aside (`damaged`), never deleted;
+        what can still be read of it stays in the spool.
 
         Raises SpoolBusy when another process holds it, SpoolUnusable when it cannot be written.
         """
@@ -49,6 +51,7 @@ class Spool:
                 raise _refusal(path, error) from None
             self.damaged = _move_aside(path)
             self._db = _open(path)
+            _recover(self.damaged, self._db)
         row = self._db.execute("SELECT coalesce(sum(length(body)), 0), count(*) FROM waiting")
         self._bytes, self._count = row.fetchone()
 
@@ -114,6 +117,8 @@ def _open(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
+        if (verdict := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise sqlite3.DatabaseError(verdict)
         db.executescript(_TABLES)
     except BaseException:
         db.close()
@@ -132,8 +137,28 @@ def _refusal(path: Path, error: sqlite3.OperationalError) -> Exception:
 
 
 def _move_aside(path: Path) -> Path:
-    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    """The file and its log to the quarantine beside it."""
+    quarantine = path.parent / "quarantine"
+    quarantine.mkdir(mode=0o700, exist_ok=True)
+    aside = quarantine / f"{time.time_ns()}-{path.name}"
     path.rename(aside)
-    for ending in ("-wal", "-shm"):
-        path.with_name(path.name + ending).unlink(missing_ok=True)
+    wal = path.with_name(f"{path.name}-wal")
+    if wal.exists():
+        wal.rename(aside.with_name(f"{aside.name}-wal"))
+    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
     return aside
+
+
+def _recover(aside: Path, db: sqlite3.Connection) -> None:
+    """Take over the waiting events that can be read from either end of the damaged file."""
+    found: dict[int, bytes] = {}
+    with closing(sqlite3.connect(f"{aside.absolute().as_uri()}?mode=ro", uri=True)) as old:
+        for order in ("ASC", "DESC"):
+            try:
+                query = f"SELECT seq, body FROM waiting ORDER BY seq {order}"  # noqa: S608
+                found.update(old.execute(query))
+            except sqlite3.DatabaseError:
+                continue
+    with db:
+        rows = [row for row in sorted(found.items()) if isinstance(row[1], bytes)]
+        db.executemany("INSERT INTO waiting (seq, body) VALUES (?, ?)", rows)

@@ -342,22 +342,12 @@ def test_leftovers_of_a_crash_are_removed_and_nothing_else(tmp_path: Path) -> No
         assert len(values(tmp_path)) == 1
 
 
-def test_sealed_files_without_a_manifest_are_not_swept_away(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        store.append([host(1)])
-        store.seal()
-    (tmp_path / "manifest.sqlite").unlink()
-    with pytest.raises(LedgerError, match="restore it from a backup"):
-        Store(tmp_path)
-    assert len(list(tmp_path.glob("month=*/*"))) == 1
-
-
-def test_a_damaged_manifest_is_told_with_its_remedy(tmp_path: Path) -> None:
-    (tmp_path / "manifest.sqlite").write_bytes(b"this is no database, certainly not" * 100)
-    with pytest.raises(LedgerError, match="restore it from a backup"):
+def test_a_folder_that_cannot_be_used_is_told_with_its_remedy(tmp_path: Path) -> None:
+    (tmp_path / "manifest.sqlite").mkdir()
+    with pytest.raises(LedgerError, match="check disk space and rights"):
         Store(tmp_path)
     # The lock was given back.
-    (tmp_path / "manifest.sqlite").unlink()
+    (tmp_path / "manifest.sqlite").rmdir()
     Store(tmp_path).close()
 
 

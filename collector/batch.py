@@ -1,0 +1,75 @@
+"""Hot batches: events of one kind as an Arrow stream, with a checksum over all that is said of it.
+
+SQLite does not notice a flipped bit inside a blob; the checksum does.
+"""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from collector.columns import schema, time_column, time_ns, to_arrow
+from collector.events import KIND_OF, Event
+
+COLUMNS = "kind, rows, min_ns, max_ns, batch, crc"
+COLUMNS_BEFORE_CRC = "kind, rows, min_ns, max_ns, batch, NULL"
+CRC_SINCE_VERSION = 3
+
+
+class DamagedBatch(ValueError):
+    """A batch is not what was written; the message says what is wrong."""
+
+
+class Batch(NamedTuple):
+    """A row of `hot`, in the order of COLUMNS."""
+
+    kind: str
+    rows: int
+    min_ns: int
+    max_ns: int
+    batch: bytes
+    crc: int | None
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows. Raises DamagedBatch."""
+        if self.crc is not None and self.crc != _crc(*self[:-1]):
+            raise DamagedBatch("its checksum is wrong")
+        try:
+            return pa.ipc.open_stream(self.batch).read_all()
+        except pa.ArrowException as error:
+            raise DamagedBatch(f"it is no Arrow stream ({error})") from None
+
+
+def batches(events: Sequence[Event]) -> list[Batch]:
+    """One batch per kind."""
+    by_kind: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        by_kind[KIND_OF[type(event)]].append(event)
+    packed = []
+    for kind, some in by_kind.items():
+        instants = [time_ns(kind, event) for event in some]
+        table = pa.Table.from_batches([to_arrow(kind, some)])
+        packed.append(_packed(kind, table, min(instants), max(instants)))
+    return packed
+
+
+def batch_of(kind: str, table: pa.Table) -> Batch:
+    """Rows of one kind, at least one, as a batch."""
+    bounds = pc.min_max(table[time_column(kind)]).as_py()
+    return _packed(kind, table, bounds["min"], bounds["max"])
+
+
+def _packed(kind: str, table: pa.Table, min_ns: int, max_ns: int) -> Batch:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema(kind)) as writer:
+        writer.write_table(table)
+    told = (kind, table.num_rows, min_ns, max_ns, sink.getvalue().to_pybytes())
+    return Batch(*told, _crc(*told))
+
+
+def _crc(kind: str, rows: int, min_ns: int, max_ns: int, batch: bytes) -> int:
+    return zlib.crc32(batch, zlib.crc32(f"{kind} {rows} {min_ns} {max_ns}".encode()))
