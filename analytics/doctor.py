@@ -85,7 +85,7 @@ def ledger(found: LedgerFacts) -> Iterator[Finding]:
     if found.damaged:
         yield note(
             "ledger",
-            f"{found.damaged} times something was found damaged, now set aside",
+            f"damage was found {_times(found.damaged)}; what was damaged is set aside",
             f"look into {found.path}/quarantine and at the disk",
         )
 
@@ -102,7 +102,7 @@ def collector(facts: Facts) -> Iterator[Finding]:
             "check that [collector] listen is the address that it was started with",
         )
     else:
-        yield problem("collector", trouble, "start `rigledger up`, or read its log")
+        yield problem("collector", trouble)
 
 
 def _expected(engines: list[EngineSettings], seen: CardFacts) -> set[str]:
@@ -151,7 +151,7 @@ def clock(settings: Settings, facts: Facts) -> Iterator[Finding]:
     if facts.ledger.clock_steps:
         yield note(
             "clock",
-            f"the wall clock jumped {facts.ledger.clock_steps} times in {STEPS_DAYS} days",
+            f"the wall clock jumped {_times(facts.ledger.clock_steps)} in {STEPS_DAYS} days",
             "durations are safe, the hour of day is not: run a time service",
         )
     ours, theirs = settings.rig.time_zone, facts.system_zone
@@ -172,3 +172,7 @@ def _span(ns: int) -> str:
         if ns >= unit * SECOND_NS:
             return f"{ns / unit / SECOND_NS:,.1f} {name}"
     return f"{ns / SECOND_NS:,.0f} s"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from analytics.finding import Finding, note, ok, problem
-from collector.checkup import CardFacts, Facts
+from collector.checkup import CardFacts, Facts, place
 from collector.settings import EngineSettings, Settings
 from collector.settings_check import split_address
 from router.checkup import TapFacts
@@ -19,7 +18,7 @@ def cards(engines: list[EngineSettings], seen: CardFacts) -> Iterator[Finding]:
         yield say("cards", f"no card can be read: {seen.error}")
         return
     uuids = [reading.device for reading in seen.readings]
-    yield ok("cards", f"driver {seen.driver} knows {len(uuids)} cards")
+    yield ok("cards", f"driver {seen.driver} knows {', '.join(uuids) or 'no card'}")
     for text in seen.nameless:
         yield problem("cards", f"a card without a UUID: {text}", "see `nvidia-smi -q`")
     used: set[str] = set()
@@ -101,13 +100,13 @@ def engines_up(engines: list[EngineSettings], facts: Facts) -> Iterator[Finding]
 
 def ports(settings: Settings, engines: list[EngineSettings]) -> Iterator[Finding]:
     """Addresses that two things claim."""
-    places = {engine.name: _place(engine.url) for engine in engines}
-    for place, count in Counter(places.values()).items():
+    places = {engine.name: place(engine.url) for engine in engines}
+    for (host, port), count in Counter(places.values()).items():
         if count > 1:
-            names = " and ".join(name for name, at in places.items() if at == place)
+            names = " and ".join(name for name, at in places.items() if at == (host, port))
             yield problem(
                 "engines",
-                f"{names} have one address, {place[0]}:{place[1]}",
+                f"{names} have one address, {host}:{port}",
                 "give each its own url: their work cannot be told apart",
             )
     for tap in settings.taps:
@@ -149,10 +148,3 @@ def taps_up(settings: Settings, found: TapFacts) -> Iterator[Finding]:
             f"the collector refused {found.refused:,} events of the taps",
             "the router's log says why; they are kept in its spool",
         )
-
-
-def _place(url: str) -> tuple[str, int]:
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return ("127.0.0.1" if host == "localhost" else host), port

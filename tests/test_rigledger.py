@@ -27,7 +27,17 @@ def run(*arguments, cwd=None, env=None):
 def test_help_names_every_command(capsys):
     assert rigledger.main(["--help"]) == 0
     shown = capsys.readouterr().out
-    for command in ("up", "collect", "route", "dashboard", "report", "estimate", "sql", "init"):
+    for command in (
+        "up",
+        "collect",
+        "route",
+        "dashboard",
+        "report",
+        "estimate",
+        "sql",
+        "init",
+        "doctor",
+    ):
         assert f"\n    {command} " in shown
 
 

@@ -38,7 +38,7 @@ def init(args: argparse.Namespace) -> int:
         _systemd(args, settings, path)
     elif not args.print:
         option = "" if args.config is None else f" --config {path}"
-        _say(f"Look it over, then: rigledger{option} up")
+        _say(f"Look it over, then: rigledger{option} doctor; rigledger{option} up")
     return 0
 
 
