@@ -25,7 +25,7 @@ class Mark(NamedTuple):
 
 
 def mark(event: Event) -> Mark:
-    """Key and digest (16 bytes each), revision, UTC month (202610) and kind of an event.
+    """Key and digest (16 bytes), revision, UTC month (202610) and kind of an event.
 
     Equal instants written in different zones give equal digests. Raises KeyError or ValueError
     for what is no storable event.
@@ -46,5 +46,10 @@ def mark(event: Event) -> Mark:
 
 
 def key(source: str, event_id: str) -> bytes:
-    """The idempotency key, 16 bytes."""
-    return blake2b(f"{source}\0{event_id}".encode(), digest_size=16).digest()
+    """The idempotency key: the id's first bytes, then a digest of source and id.
+
+    Ids that begin with their time (UUIDv7, ULID) thus lie side by side in the table of keys: a
+    batch of them touches a few of its pages, where a digest alone touches one for each event.
+    """
+    told = event_id.encode()
+    return told[:12] + blake2b(source.encode() + b"\0" + told, digest_size=12).digest()

@@ -176,7 +176,15 @@ def test_the_digest_stays_what_it_is_for_ever() -> None:
         b'"candidates":[{"engine":"card0"}]}}'
     )
     assert mark(event).digest == hashlib.blake2b(text, digest_size=16).digest()
-    assert mark(event).key == hashlib.blake2b(b"tap\x0001J", digest_size=16).digest()
+    assert mark(event).key == b"01J" + hashlib.blake2b(b"tap\x0001J", digest_size=12).digest()
+
+
+def test_ids_that_begin_alike_are_told_apart_and_lie_together() -> None:
+    begin = "019a7d1e-5c3b"
+    keys = [mark(minimal(event_id=f"{begin}-{end}")).key for end in "ab"]
+    keys += [mark(minimal(source=source, event_id=begin)).key for source in "cd"]
+    assert len(set(keys)) == 4
+    assert {told[:12] for told in keys} == {begin[:12].encode()}
 
 
 def test_a_field_told_at_its_default_is_no_other_content() -> None:

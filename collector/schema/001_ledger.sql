@@ -19,7 +19,7 @@ CREATE TABLE segment (
     max_ns INTEGER NOT NULL
 ) STRICT;
 
--- Idempotency: key = blake2b(source, event_id), digest = blake2b(canonical content). The kind
+-- Idempotency: key and digest of the content as `collector.identity` makes them. The kind
 -- tells which older version a revision replaces; the month (year * 100 + month) ages keys out.
 CREATE TABLE event_key (
     key BLOB NOT NULL PRIMARY KEY,
