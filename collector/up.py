@@ -1,5 +1,6 @@
 """`rigledger up`: collector, taps and dashboard as one process tree, with or without a rig."""
 
+import fcntl
 import os
 import signal
 import socket
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from collector.clock import from_ns, now_ns
 from collector.demo import rig
+from collector.greeting import greeting
+from collector.manifest import LOCK, MANIFEST
 from collector.settings import Settings, SettingsError, load
 from collector.settings_check import local_url, split_address
 from collector.settings_edit import Correct, edited
@@ -30,18 +33,25 @@ def up(config: Path | None, *, demo: bool) -> int:
     Raises SettingsError for settings that cannot be used.
     """
     settings = load(config)
-    demo = demo or (config is None and not DEFAULT.exists())
+    unset = config is None and not DEFAULT.exists()
+    demo = demo or unset
+    if unset:
+        print(f"no {DEFAULT} in {Path.cwd()}: showing the demo", flush=True)
     if demo:
         config = _write_demo(settings)
         settings = load(config)
+    _require_alone(settings.store_path())
     _require_free(settings)
+    if demo and not (settings.store_path() / MANIFEST).exists():
+        page = local_url(settings.dashboard.listen)
+        print(f"building the demo ledger once, about 35 s; the page will be at {page}", flush=True)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     tree = Tree(stop)
     try:
         if _start(tree, settings, config, demo=demo):
-            _greet(settings, config, demo=demo)
+            print(greeting(settings, config, stop, demo=demo, from_none=unset), flush=True)
             tree.watch()
     except StartError as error:
         print(f"rigledger: {error}; its lines above say why", file=sys.stderr)
@@ -122,11 +132,39 @@ def _start_feeder(tree: Tree, config: Path) -> bool:
         return True
 
 
+def _require_alone(folder: Path) -> None:
+    """Raise SettingsError where another process keeps these books already."""
+    lock = folder / LOCK
+    try:
+        with lock.open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return
+    except BlockingIOError:
+        pid = _tree_of(lock.read_text(encoding="ascii").strip())
+        raise SettingsError(
+            f"rigledger already runs here (PID {pid}) and keeps {folder}; stop that one first"
+        ) from None
+
+
+def _tree_of(writer: str) -> str:
+    """The process to stop: the tree that a collector belongs to, else the collector itself."""
+    try:
+        parent = Path(f"/proc/{writer}/stat").read_text().rpartition(")")[2].split()[1]
+        words = Path(f"/proc/{parent}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return writer
+    return parent if b"up" in words and any(b"rigledger" in word for word in words) else writer
+
+
 def _require_free(settings: Settings) -> None:
     """Raise SettingsError when an address is taken, before anything is started."""
-    listens = {"collector": settings.collector.listen, "dashboard": settings.dashboard.listen}
-    listens |= {f"tap of {tap.engine}": tap.listen for tap in settings.taps}
-    for name, address in listens.items():
+    listens = [
+        ("[collector] listen", settings.collector.listen),
+        ("[dashboard] listen", settings.dashboard.listen),
+        *((f"[[taps]] listen of {tap.engine}", tap.listen) for tap in settings.taps),
+    ]
+    for name, address in listens:
         host, port = split_address(address)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -136,27 +174,9 @@ def _require_free(settings: Settings) -> None:
             except OSError as error:
                 reason = (error.strerror or str(error)).lower()
                 raise SettingsError(
-                    f"the {name} cannot listen on {address}: {reason}; stop what runs there "
-                    "or choose another `listen` in rigledger.toml"
+                    f"{name} = {address}: {reason}; stop what runs there, or choose another "
+                    f"address there in {DEFAULT}"
                 ) from None
-
-
-def _greet(settings: Settings, config: Path | None, *, demo: bool) -> None:
-    engines = sorted({engine.name for engine in settings.engines})
-    cards = sorted({card for engine in settings.engines for card in engine.gpus})
-    title = "DEMO: made-up figures of a made-up rig" if demo else settings.rig.name
-    print(
-        f"\n  rigledger is up: {title}\n"
-        f"    pages      {local_url(settings.dashboard.listen)}\n"
-        f"    collector  {local_url(settings.collector.listen)}\n"
-        f"    engines    {', '.join(engines) or 'none configured'}\n"
-        f"    cards      {', '.join(cards) or 'none configured'}\n"
-        f"    ledger     {settings.store_path()}"
-    )
-    if demo:
-        print(f"    report     rigledger --config {config} report")
-        print("  Your own rig: describe it in rigledger.toml, then start this again.")
-    print("  Ctrl-C stops all of it.\n", flush=True)
 
 
 def _answers(url: str) -> Callable[[], bool]:

@@ -3,12 +3,13 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
-from rig.tree import Up, answers, free_ports, until
+from rig.tree import PYTHON, Up, answers, free_ports, until
 
 from collector.clock import from_ns, now_ns
 from collector.demo.feed import newest_ns
@@ -36,7 +37,7 @@ name = "desk"
 [[engines]]
 name = "card0"
 url = "http://127.0.0.1:9"
-gpus = ["GPU-x"]
+gpus = ["GPU-a"]
 [[taps]]
 engine = "card0"
 listen = "127.0.0.1:{ports[2]}"
@@ -60,17 +61,25 @@ def pid_of(up, word):
     return next((pid for pid, command in up.left().items() if word in command), None)
 
 
-def test_the_tree_comes_up_mends_itself_and_goes(rig, start):
+def test_the_tree_comes_up_mends_itself_and_goes(rig, start, cards):
     folder, ports = rig
+    cards.add("GPU-b")
     up = start(folder, "up")
     until(up.said("Ctrl-C stops all of it"), "the tree is up")
     assert "rigledger is up: desk" in up.log
-    assert "engines    card0" in up.log
-    assert "cards      GPU-x" in up.log
+    assert "engines    card0 down" in up.log
+    assert "cards      GPU-a not found; readable: GPU-b" in up.log
+    assert f"--config {folder}/rigledger.toml report 20" in up.log
     assert "DEMO" not in up.log
     assert answers(f"http://127.0.0.1:{ports[0]}/healthz")
     assert answers(f"http://127.0.0.1:{ports[1]}/_stcore/health")
     socket.create_connection(("127.0.0.1", ports[2]), timeout=5).close()
+
+    second = subprocess.run(
+        [*PYTHON, "-m", "rigledger", "up"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert second.returncode == 2
+    assert f"already runs here (PID {up.process.pid}) and keeps {folder}/data;" in second.stderr
 
     collector = pid_of(up, " collect")
     os.kill(collector, signal.SIGKILL)
@@ -79,7 +88,8 @@ def test_the_tree_comes_up_mends_itself_and_goes(rig, start):
     assert pid_of(up, " collect") not in (None, collector)
 
     assert up.interrupt() == 0
-    assert up.left() == {}
+    # The reader of the killed collector's cards notices at its next reading.
+    until(lambda: up.left() == {}, "every child has gone")
 
 
 def test_children_go_when_their_parent_is_killed(rig, start):
@@ -97,13 +107,26 @@ def test_a_taken_port_is_told_in_one_sentence(rig, start):
         up = start(folder, "up")
         assert up.process.wait(60) == 2
     assert up.log.count("\n") == 1
-    assert f"the dashboard cannot listen on 127.0.0.1:{ports[1]}: address already in use" in up.log
+    assert f"[dashboard] listen = 127.0.0.1:{ports[1]}: address already in use" in up.log
+
+
+def test_without_settings_the_demo_is_shown_and_says_so(tmp_path, start, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "shared"))
+    up = start(tmp_path, "up")
+    until(lambda: "\n" in up.log or up.process.poll() is not None, "it has said something")
+    assert up.log.startswith(f"no rigledger.toml in {tmp_path}: showing the demo\n")
+    until((tmp_path / "shared/rigledger/demo/rigledger.toml").exists, "its books lie")
+    up.interrupt()
 
 
 def test_the_demo_keeps_its_books_apart(rig, start):
     folder, ports = rig
     up = start(folder, "up", "--demo")
     until(up.said("loading the demo ledger: 0 %"), "the first demo events are kept")
+    page = f"http://127.0.0.1:{ports[1]}"
+    assert up.log.startswith(
+        f"building the demo ledger once, about 35 s; the page will be at {page}\n"
+    )
     assert up.interrupt() == 0
     assert up.left() == {}
     settings = load(folder / "data/demo/rigledger.toml")
@@ -120,6 +143,7 @@ def test_the_demo_keeps_its_books_apart(rig, start):
     moved.write_text(f'[collector]\nlisten = "127.0.0.1:{ports[0]}"\n' + DASHBOARD.format(*ports))
     again = start(folder, "up", "--demo")
     until(again.said("loading the demo ledger: 0 %"), "it goes on where it was stopped")
+    assert "building" not in again.log
     assert again.interrupt() == 0
     kept = load(config)
     assert kept.hardware[0].price == "15000"
