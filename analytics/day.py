@@ -13,8 +13,10 @@ import polars as pl
 
 from analytics.books import Books
 from analytics.cost import NO_REQUEST, money_nano, priced
+from analytics.evidence import GAP_PERIODS
 from analytics.intervals import union
 from analytics.periods import day_at
+from analytics.states import BUCKET_NS
 from analytics.timeline import PREFILL_ONLY
 from analytics.utilization import peaks
 from collector.settings import Settings
@@ -39,7 +41,7 @@ class Day:
     costs: by request and card: source, event_id, pool, labels, and per kind of work ns and nano.
     ended: the attempts that ended in it, one row each, as the ledger tells them, and whether each
     is in the books (`is_carded`), possible (`is_odd`) and split into kinds (`is_split`).
-    facts: unassigned_nano, resets, gaps ([start, end] ns) and peaks (by card).
+    facts: unassigned_nano, resets, pending_ns, gaps ([start, end] ns) and peaks (by card).
     """
 
     name: str
@@ -174,9 +176,22 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
     return {
         "unassigned_nano": int(_within(books.unassigned, "bucket_ns", start, end)["nano"].sum()),
         "resets": len(resets),
+        "pending_ns": _pending_ns(books, end),
         "gaps": [[int(a), int(b)] for a, b in gaps],
         "peaks": {card: peak.as_dict() for card, peak in found.items()},
     }
+
+
+def _pending_ns(books: Books, end: int) -> int:
+    """Card time at the present end of the books that waits for a reading not yet due."""
+    if end != books.to_ns or end % BUCKET_NS == 0:
+        return 0
+    read = books.intervals.filter(pl.col("at_ns") <= end, ~pl.col("gap"))
+    length = pl.col("at_ns") - pl.col("from_ns")
+    last = read.group_by("card").agg(pl.col("at_ns").max(), length.last().alias("usual"))
+    since = end - pl.col("at_ns")
+    due = since <= GAP_PERIODS * pl.col("usual")
+    return int(last.select(pl.when(due).then(since).otherwise(0).sum()).item() or 0)
 
 
 def _within(frame: pl.DataFrame, by: str, start: int, end: int) -> pl.DataFrame:

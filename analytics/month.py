@@ -114,14 +114,14 @@ def summarize(
 
 
 def _tokens(ended: pl.DataFrame) -> dict[str, int]:
-    """Sums of what is known. `new` is uncached input, and with `split_output` the output, of the
+    """Sums of what is known. `split_new` is the uncached input, `split_output` the output, of the
     requests whose time could be split into kinds."""
     split = ended.filter("is_split")
     fresh = split["input_tokens"] - split["cache_read_tokens"]
     return {
         "input": int(ended["input_tokens"].sum()),
         "cache_read": int(ended["cache_read_tokens"].sum()),
-        "new": int(fresh.sum()),
+        "split_new": int(fresh.sum()),
         "output": int(ended["output_tokens"].sum()),
         "split_output": int(split["output_tokens"].sum()),
         "requests": int(ended["is_request"].sum()),
@@ -187,7 +187,7 @@ def _price(
         "output": per(total, tokens["output"]),
         "all": per(total, tokens["input"] + tokens["output"]),
         "by_kind": {
-            "new": per(of("new"), tokens["new"]),
+            "new": per(of("new"), tokens["split_new"]),
             "output": per(of("output"), tokens["split_output"]),
         },
     }

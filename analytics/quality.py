@@ -31,7 +31,8 @@ def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
         "uncarded_requests": int((~ended["is_carded"]).sum()),
         "unattributed_ns": int(cells["unattributed_ns"].sum()),
         "unknown_ns": int(cells.filter(state="unknown")["ns"].sum()),
-        "energy_unknown_ns": int((cells["ns"] - cells["host_off_ns"] - cells["known_ns"]).sum()),
+        "energy_unknown_ns": int((cells["ns"] - cells["host_off_ns"] - cells["known_ns"]).sum())
+        - sum(day.facts["pending_ns"] for day in days),
         "unpriced_energy_uj": int(unpriced["energy_uj"].sum()) + int(unpriced["host_uj"].sum()),
         "mixed_ns": int(cells["mixed_ns"].sum()),
         "counter_resets": sum(day.facts["resets"] for day in days),

@@ -24,6 +24,11 @@ def answer(month: dict[str, Any], sheet: dict[str, Any] | None) -> str:
             "`[[compare.prices]]` in rigledger.toml takes them."
         )
     full, marginal = sheet["savings_full_nano"], sheet["savings_marginal_nano"]
+    if full is None:
+        return (
+            f"No request told all of its token counts, so {plain(sheet['name'])} has no bill to"
+            " stand beside: the engine must report input, cached and output tokens."
+        )
     more = f"**{words.headline(abs(full))} {currency} {'less' if full < 0 else 'more'}**"
     first = f"At {plain(sheet['name'])} the same requests would have cost {more} than the rig did."
     if marginal is None:
@@ -47,6 +52,8 @@ def unpriced(sheet: dict[str, Any]) -> str:
 def elsewhere(month: dict[str, Any]) -> str:
     """How the rig's cost stands beside the first API's bill, with a cache and without."""
     sheet, currency = month["compare"][0], month["currency"]
+    if sheet["same_hits_nano"] is None:
+        return f"At {plain(sheet['name'])} no request could be priced."
     return (
         f"At {plain(sheet['name'])} this would have been a bill of "
         f"{words.cents(sheet['same_hits_nano'])} {currency} with the cache hits the rig had, "
@@ -76,8 +83,10 @@ def where(steps: list[dict[str, Any]], currency: str) -> str:
 
 
 def cost(month: dict[str, Any], *, hardware: bool, electricity: bool) -> str:
-    """The period's cost and its two parts; a part without a price in the settings is unknown."""
+    """The period's cost and its two parts; a part without a price in the settings is unknown,
+    and so is electricity that no card told of."""
     told, currency = month["cost_nano"], month["currency"]
+    electricity = electricity and not (told["energy"] == 0 and month["at_least"])
     parts = [
         f"{words.cents(told[part])} {name}" if priced else f"{name} not priced"
         for part, name, priced in (
@@ -85,7 +94,7 @@ def cost(month: dict[str, Any], *, hardware: bool, electricity: bool) -> str:
             ("energy", "electricity", electricity),
         )
     ]
-    least = "" if hardware and electricity else "at least "
+    least = "at least " if month["at_least"] else ""
     total = f"{least}{words.cents(told['total'])} {currency}"
     return f"{period(month)} cost **{total}**: {' and '.join(parts)}."
 
@@ -95,7 +104,7 @@ def layer(name: str, month: dict[str, Any]) -> str:
     states, ratio = month["states_ns"], month["layers"][name]
     if name == "hours":
         if ratio is None:
-            return "No capacity in this period."
+            return "No card was in service in this period."
         lost = [
             f"{words.hours(states[state])} {LOST[state]}"
             for state in sorted(LOST, key=lambda state: -states[state])
@@ -117,7 +126,7 @@ def _throughput(month: dict[str, Any]) -> str:
     layers = month["layers"]
     rates = [p["tokens_per_second"] for p in layers["peak"].values() if p["tokens_per_second"]]
     if layers["throughput"] is None or not rates:
-        return "No peak rate is known yet: it takes 60 busy seconds of output."
+        return "No peak rate is known yet: no card has put out a token."
     low, high = round(min(rates)), round(max(rates))
     peak = f"{low}" if low == high else f"{low} to {high}"
     declared = any(p["source"] == "declared" for p in layers["peak"].values())
@@ -152,17 +161,6 @@ def quality(month: dict[str, Any]) -> list[str]:
     """What is not known, and what that means for the figures; empty when all is."""
     told = month["quality"]
     lines = [f"{plain(flag[:1].upper() + flag[1:])}." for flag in told["flags"]]
-    only_cached = told["missing_cached"] - told["missing_usage"]
-    if only_cached > 0:
-        lines.append(
-            f"{words.count(only_cached, 'request')} without a cached-token count: "
-            "the API bill with the same cache hits leaves them out."
-        )
-    if told["derived_usage"]:
-        lines.append(
-            f"{words.count(told['derived_usage'], 'request')} with token counts estimated, "
-            "because the engine told none."
-        )
     if told["unattributed_ns"]:
         lines.append(
             f"{words.span(told['unattributed_ns'])} of busy time belong to no request in "

@@ -61,7 +61,7 @@ def text(at: AppTest) -> str:
 def test_the_answer_is_the_one_worked_out_on_paper(show: Show) -> None:
     at = show(page.HARDWARE, page.FREE_POWER, page.PRICES)
     told = figures(at)
-    assert told["USD per million output tokens"] == page.FULL
+    assert told["USD per million output tokens, at least"] == page.FULL
     assert told["the same requests at an API"] == page.API
     assert told["USD saved against full"] == page.SAVED
     assert told["output tokens"] == "2 million"
@@ -92,7 +92,7 @@ def test_every_number_explains_itself_and_every_chart_has_words(show: Show) -> N
 
 def test_time_without_a_witness_is_told(show: Show) -> None:
     at = show(page.HARDWARE, page.FREE_POWER, page.PRICES)
-    assert "that time is booked as unknown" in text(at)
+    assert "it is booked as unknown" in text(at)
     assert "nothing witnessed this time" in "\n".join(html.body for html in at.get("html"))
 
 

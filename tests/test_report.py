@@ -62,9 +62,11 @@ def test_json_is_the_month(config: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert month["tokens"] == {
         "input": 100,
         "cache_read": 0,
-        "new": 100,
+        "split_new": 0,
         "output": 50,
+        "split_output": 0,
         "requests": 1,
+        "attempts": 1,
         "missing_usage": 0,
     }
     assert sum(month["states_ns"].values()) == month["capacity_ns"] == 31 * 86_400 * 10**9

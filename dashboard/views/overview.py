@@ -53,13 +53,12 @@ def answer(
     currency = month["currency"]
     sheet = month["compare"][0] if month["compare"] else None
     prices = month["cost_per_mtok"]
-    priced = settings.hardware and settings.electricity
     live = " :small[:green[● live]]" if month["period"]["provisional"] else ""
     with st.container(key="answer", gap="small"):
         st.caption(f"Is this rig worth it? · {sentences.period(month)}{live}")
         own, api = st.columns(2)
         own.metric(
-            f"{currency} per million output tokens" + ("" if priced else ", at least"),
+            f"{currency} per million output tokens" + (", at least" if month["at_least"] else ""),
             words.headline(prices["full"]["output"]),
             help=meanings.FULL,
         )
