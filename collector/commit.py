@@ -27,17 +27,24 @@ class _Job:
 
 
 class Committer:
-    """The writer thread. `observe` is told, on that thread, of every job that was kept.
+    """The writer thread. `observe` is told, on that thread, of every job that was kept, and
+    `failed` is called after a group could not be written.
 
     `failure` is the sentence of the last write if that failed, else None.
     """
 
     def __init__(
-        self, store: Store, *, max_events: int = 100_000, observe: Observer | None = None
+        self,
+        store: Store,
+        *,
+        max_events: int = 100_000,
+        observe: Observer | None = None,
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._max_events = max_events
         self._observe = observe
+        self._failed = failed
         self._jobs: deque[_Job] = deque()
         self._waiting = 0
         self._closing = False
@@ -97,6 +104,7 @@ class Committer:
             self.failure = str(error)
             for job in jobs:
                 job.done.set_exception(error)
+            self._failed()
             return
         except ValueError as error:
             if len(jobs) == 1:

@@ -17,6 +17,7 @@ from collector.events import Event
 from collector.metrics import Tally
 from collector.settings import Settings
 from collector.sources.engine_health import EngineHealth
+from collector.sources.host import HostSource
 from collector.sources.nvml import NvmlSource
 from collector.store import Receipt, Store, StoreUnavailable
 
@@ -80,7 +81,8 @@ class Sealer:
 
 def sources(settings: Settings) -> list[Source]:
     """What this rig's collector reads by itself."""
-    return [EngineHealth(settings), NvmlSource(settings)]
+    host = HostSource(settings, settings.store_path())
+    return [host, EngineHealth(settings), NvmlSource(settings)]
 
 
 async def run(
@@ -106,7 +108,7 @@ async def run(
         tally.kept(events, receipt)
         sealer.nudge()
 
-    committer = Committer(store, observe=observe)
+    committer = Committer(store, observe=observe, failed=sealer.nudge)
     begun: list[Source] = []
     try:
         runner, port = await serve.start(

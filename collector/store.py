@@ -4,6 +4,7 @@ An append is one group commit over all kinds: Arrow batches and idempotency keys
 SQLite transaction, durable when it returns. Readers use `collector.snapshot`.
 """
 
+import logging
 import os
 import sqlite3
 import threading
@@ -12,12 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector import keys, manifest, rebuild, repair
+from collector import keys, manifest, rebuild, repair, reserve
 from collector.batch import COLUMNS, Batch, batches
 from collector.events import Event
 from collector.identity import Mark, mark
 from collector.seal import record, rounds
 from collector.touched import touch
+
+log = logging.getLogger(__name__)
 
 
 class StoreUnavailable(RuntimeError):
@@ -77,6 +80,8 @@ class Store:
                 raise self._unusable(error) from error
             raise
         self.hot_rows, self.hot_batches = self._count_hot()
+        self._starved = False
+        reserve.keep(path)
 
     def append(self, events: Sequence[Event]) -> Receipt:
         """Keep the events; on return they are durable, and told twice they count once.
@@ -99,30 +104,51 @@ class Store:
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"an event cannot be stored: {error!r}") from error
         except sqlite3.Error as error:
+            self._starved = reserve.is_full(error)
             raise self._unavailable(error) from error
         return Receipt(len(plan.fresh), plan.duplicate_at, plan.conflicts)
 
     @property
     def seal_due(self) -> bool:
-        """Whether enough rows are hot that readers would gain from a seal."""
-        return self.hot_rows >= self.seal_rows or self.hot_batches >= self.seal_batches
+        """Whether readers would gain from a seal, or appends on a full disk."""
+        full = self._starved and self.hot_rows > 0
+        return full or self.hot_rows >= self.seal_rows or self.hot_batches >= self.seal_batches
 
     def seal(self) -> int:
         """Move what is hot now into Parquet; returns the rows moved. Appends go on meanwhile.
 
-        Raises StoreUnavailable; the rows are then still hot and nothing is lost.
+        On a full disk it takes the reserve for it. Raises StoreUnavailable; the rows are then
+        still hot and nothing is lost.
         """
         with self._sealing:
-            moved = 0
             try:
-                for written in rounds(self.path):
-                    with self._lock, manifest.transaction(self._db) as db:
-                        record(db, written)
-                        self.hot_rows, self.hot_batches = self._count_hot()
-                    moved += written.rows
+                moved = self._seal()
             except (sqlite3.Error, OSError) as error:
-                raise self._unavailable(error) from error
+                if not (reserve.is_full(error) and reserve.release(self.path)):
+                    raise self._unavailable(error) from error
+                log.warning("%s: the disk is full; sealing with the reserve", self.path)
+                moved = self._seal_on_full_disk()
+            self._starved = False
+            reserve.keep(self.path)
             return moved
+
+    def _seal(self) -> int:
+        moved = 0
+        for written in rounds(self.path):
+            with self._lock, manifest.transaction(self._db) as db:
+                record(db, written)
+                self.hot_rows, self.hot_batches = self._count_hot()
+            moved += written.rows
+        return moved
+
+    def _seal_on_full_disk(self) -> int:
+        try:
+            moved = self._seal()
+            with self._lock:  # the log's room is more use than the log
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except (sqlite3.Error, OSError) as error:
+            raise self._unavailable(error) from error
+        return moved
 
     def counters(self) -> dict[tuple[str, str], int]:
         """Events ever told, by (accepted | duplicate | conflict, kind)."""

@@ -95,7 +95,8 @@ def test_a_closed_ledger_can_be_read(tmp_path: Path) -> None:
     """The writer's clean end removes SQLite's side files; a reader must not need them."""
     with Store(tmp_path) as store:
         store.append([host(1)])
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["manifest.sqlite", "writer.lock"]
+    left = sorted(file.name for file in tmp_path.iterdir())
+    assert left == ["manifest.sqlite", "reserve", "writer.lock"]
     assert count(tmp_path) == (1, 1)
 
 

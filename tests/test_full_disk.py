@@ -1,0 +1,151 @@
+"""A disk that is really full: nothing acknowledged is lost, and no restart is needed."""
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import requests
+from rig.door import opened
+from rig.events import host
+
+from analytics.read import Ledger
+from collector import reserve
+from collector.store import Store, StoreUnavailable
+
+EVER = (0, 2**62)
+MIB = 1 << 20
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 MiB of its own."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)]
+    made = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"no small file system can be mounted here: {made.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(place: Path, leave_b: int = 0) -> Path:
+    """Something else takes the room, but for some bytes."""
+    ballast = place / "ballast"
+    free_b = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
+    descriptor = os.open(ballast, os.O_WRONLY | os.O_CREAT)
+    os.posix_fallocate(descriptor, 0, free_b - leave_b)
+    os.close(descriptor)
+    return ballast
+
+
+def held(path: Path) -> int:
+    """Events that a reader finds."""
+    return len(Ledger(path).frame("hosts", *EVER))
+
+
+def batch(number: int) -> list[object]:
+    """A hundred events of their own."""
+    return [host(number * 100 + n, duration_ns=1) for n in range(100)]
+
+
+def append_until_full(store: Store, first: int = 0) -> int:
+    """Append batches until the disk is full; returns how many were kept."""
+    for number in range(first, first + 10_000):
+        try:
+            store.append(batch(number))
+        except StoreUnavailable:
+            return number - first
+    pytest.fail("the disk never filled")
+
+
+def test_a_full_disk_is_told_over_http_and_ends_without_a_restart(small: Path) -> None:
+    path = small / "ledger"
+    with opened(path) as served:
+
+        def post(number: int) -> requests.Response:
+            body = msgspec.json.encode(batch(number))
+            return requests.post(f"{served.url}/v1/events", body, headers=JSON, timeout=30)
+
+        assert post(0).status_code == 202
+        ballast = fill(small, leave_b=256 * 1024)
+        kept = 1
+        while (answer := post(kept)).status_code == 202:
+            kept += 1
+        assert answer.status_code == 503
+        assert int(answer.headers["Retry-After"]) > 0
+        assert "free disk space" in answer.json()["error"]
+        assert requests.get(f"{served.url}/healthz", timeout=30).status_code == 503
+        assert held(path) == kept * 100
+        ballast.unlink()
+        assert post(kept).status_code == 202
+        assert requests.get(f"{served.url}/healthz", timeout=30).status_code == 200
+        assert held(path) == (kept + 1) * 100
+    Store(path).close()
+    assert held(path) == (kept + 1) * 100
+
+
+def test_a_seal_takes_the_reserve_and_makes_room(small: Path) -> None:
+    path = small / "ledger"
+    with Store(path) as store:
+        fill(small, leave_b=MIB)
+        kept = append_until_full(store)
+        assert kept > 0
+        assert store.seal_due
+        assert store.seal() == kept * 100
+        assert not store.seal_due
+        assert append_until_full(store, first=kept) > 0, "sealed rows make room"
+
+
+def test_a_seal_that_does_not_fit_leaves_the_rows_hot(small: Path) -> None:
+    path = small / "ledger"
+    with Store(path) as store:
+        store.append(batch(0))
+        reserve.release(path)
+        ballast = fill(small)
+        with pytest.raises(StoreUnavailable, match="free disk space"):
+            store.seal()
+        assert list(path.glob("month=*/*")) == []
+        assert held(path) == 100
+        ballast.unlink()
+        assert store.seal() == 100
+        assert (path / reserve.RESERVE).exists()
+        assert held(path) == 100
+
+
+@pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.rename"])
+def test_no_room_at_the_last_step_of_a_seal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    with Store(tmp_path) as store:
+        store.append(batch(0))
+        with monkeypatch.context() as full:
+
+            def no_room(*_: object) -> None:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+            full.setattr(call, no_room)
+            with pytest.raises(StoreUnavailable):
+                store.seal()
+        assert list(tmp_path.glob("month=*/*")) == []
+        assert held(tmp_path) == 100
+        assert store.seal() == 100
+
+
+def test_the_reserve_is_real_room_and_comes_back(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        file = tmp_path / reserve.RESERVE
+        assert file.stat().st_blocks * 512 >= reserve.SIZE_B
+        assert file.stat().st_mode & 0o077 == 0
+        file.unlink()
+        store.seal()
+        assert file.stat().st_blocks * 512 >= reserve.SIZE_B
