@@ -18,6 +18,8 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: .venv/.project ## set everything up in this folder (.tools, .venv)
+	@echo "Installed. Next: make run shows the product with a demo;"
+	@echo "$(CURDIR)/$(BIN)/rigledger init asks about your own rig and writes rigledger.toml."
 
 run: .venv/.project ## open the product: collector and dashboard; a demo without rigledger.toml
 	$(BIN)/rigledger up

@@ -70,13 +70,18 @@ def _add_up(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         action="store_true",
         help="show a made-up rig with a ledger of its own (also without any rigledger.toml)",
     )
+    up.add_argument(
+        "--log-level",
+        choices=["debug", "info", "warning", "error"],
+        help="how much each part tells on stderr (default: info; the demo: warning)",
+    )
     up.set_defaults(run=_up)
 
 
 def _up(args: argparse.Namespace) -> int:
     from collector.up import up  # noqa: PLC0415
 
-    return up(args.config, demo=args.demo)
+    return up(args.config, demo=args.demo, log_level=args.log_level)
 
 
 def _accept_config(command: argparse.ArgumentParser) -> None:
@@ -107,12 +112,27 @@ def _expected(error: Exception) -> str | None:
     if type(error).__module__.split(".")[0] in ROOMS:
         # An exception that a room declares itself carries a sentence for the user.
         return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return _not_installed(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
     if isinstance(error, FileNotFoundError) and error.errno is None:
         # Raised by a reader with its own sentence: no ledger lies there.
         return str(error)
     return None
+
+
+def _not_installed(error: ModuleNotFoundError) -> str | None:
+    """What to do where a library is missing, None where a part of our own is."""
+    if error.name is None or error.name.partition(".")[0] in ROOMS:
+        return None
+    home = Path(__file__).resolve().parent
+    if not (home / "Makefile").exists():
+        return f"{error.name} is not installed; install rigledger again"
+    return (
+        f"{error.name} is not installed for {sys.executable}; run `make install` in {home} first, "
+        f"then {home / '.venv/bin/rigledger'}"
+    )
 
 
 def _refuse(sentence: str) -> int:

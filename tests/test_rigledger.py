@@ -4,12 +4,15 @@ import os
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
 import rigledger
 from collector.manifest import LedgerError
 from collector.migrations import SchemaTooNew
+
+ROOT = Path(__file__).parent.parent
 
 
 def run(*arguments, cwd=None, env=None):
@@ -114,6 +117,21 @@ def test_a_ledger_that_cannot_be_read_is_one_sentence(error, monkeypatch, capsys
     assert told.out == ""
     assert told.err.startswith("rigledger: the ledger: ")
     assert told.err.count("\n") == 1
+
+
+def test_outside_its_environment_it_says_what_to_run(tmp_path):
+    """-S: a Python without any installed package, as the system's own may be."""
+    program = ROOT / "rigledger.py"
+    done = subprocess.run(
+        [sys.executable, "-S", program, "report"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"run `make install` in {ROOT} first" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_fault_of_ours_is_not_dressed_up(monkeypatch):
