@@ -83,20 +83,17 @@ def where(steps: list[dict[str, Any]], currency: str) -> str:
 
 
 def cost(month: dict[str, Any], *, hardware: bool, electricity: bool) -> str:
-    """The period's cost and its two parts; a part without a price in the settings is unknown,
-    and so is electricity that no card told of."""
+    """The period's cost and its two parts; a part that nobody priced or read is not zero."""
     told, currency = month["cost_nano"], month["currency"]
-    electricity = electricity and not (told["energy"] == 0 and month["at_least"])
-    parts = [
-        f"{words.cents(told[part])} {name}" if priced else f"{name} not priced"
-        for part, name, priced in (
-            ("capital", "hardware", hardware),
-            ("energy", "electricity", electricity),
-        )
-    ]
+    capital = f"{words.cents(told['capital'])} hardware" if hardware else "hardware not priced"
+    energy = f"{words.cents(told['energy'])} electricity"
+    if not electricity:
+        energy = "electricity not priced"
+    elif month["at_least"] and not told["energy"]:
+        energy = "electricity unknown"
     least = "at least " if month["at_least"] else ""
     total = f"{least}{words.cents(told['total'])} {currency}"
-    return f"{period(month)} cost **{total}**: {' and '.join(parts)}."
+    return f"{period(month)} cost **{total}**: {capital} and {energy}."
 
 
 def layer(name: str, month: dict[str, Any]) -> str:
