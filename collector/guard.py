@@ -75,6 +75,20 @@ def hosts(host: str, port: int) -> frozenset[str]:
     return frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
 
 
+def refuse_rebound(told: Sequence[str]) -> str | None:
+    """Why these Host headers are refused where only this machine can connect; the port may be a
+    tunnel's. A web page that has rebound its own name to a loopback address still tells that
+    name; a client that tells none is no browser."""
+    for name in told:
+        try:
+            host = urlsplit(f"//{name}").hostname
+        except ValueError:
+            host = None
+        if host is None or not is_loopback(host):
+            return "This Host is not served here: use localhost or a loopback address."
+    return None
+
+
 def refuse_host(told: Sequence[str], allowed: frozenset[str]) -> str | None:
     """Why these Host headers are refused, None if they are ours."""
     if len(told) != 1:

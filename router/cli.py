@@ -23,9 +23,10 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     route.add_argument(
         "--idle-timeout",
         type=_seconds,
-        default=600.0,
+        default=None,
         metavar="S",
-        help="without a byte from the engine (600)",
+        help="without a byte from the engine (none: a long prompt takes its time, and an engine "
+        "whose host has gone is found by TCP keep-alive)",
     )
     route.add_argument(
         "--total-timeout", type=_seconds, default=None, metavar="S", help="in all (none)"

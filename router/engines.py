@@ -18,6 +18,7 @@ class Assignments:
             raise SettingsError(
                 f"[[taps]]: no engine is named {engine!r}; add it under [[engines]] or correct it"
             )
+        self.name = engine
         self._starts = [start for start, _ in dated]
         self._engines = [declared for _, declared in dated]
 

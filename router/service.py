@@ -12,7 +12,7 @@ from collector.clock import boot_id, from_ns, now_ns
 from collector.events import Heartbeat
 from collector.manifest import make_folder
 from collector.settings import Settings, SettingsError
-from collector.settings_check import split_address
+from collector.settings_check import is_loopback, split_address
 from router.engines import Assignments
 from router.event_ids import EventIds
 from router.feed import Feed
@@ -99,6 +99,7 @@ class Service:
                 origin=self._origin,
                 ids=self._ids,
                 limits=self._limits,
+                only_here=is_loopback(split_address(declared.listen)[0]),
             )
             self._taps.append(tap)
             runner = web.ServerRunner(tap.server, shutdown_timeout=0.1)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import cast
 
 import aiohttp
-from aiohttp import web
+from aiohttp import hdrs, web
 from multidict import CIMultiDict
-from yarl import URL
 
+from collector import guard
 from collector.clock import boot_ns
 from collector.events import Event
 from router.engines import Assignments
@@ -23,8 +23,11 @@ from router.forward import (
     end_to_end,
     refusal,
     send,
+    target,
+    text,
     upload,
 )
+from router.sockets import keep_alive, kept_alive
 from router.watch import Origin, Watch
 
 log = logging.getLogger("rigledger.tap")
@@ -32,14 +35,20 @@ log = logging.getLogger("rigledger.tap")
 _silent = logging.getLogger("rigledger.tap.http")
 _silent.disabled = True
 HEAD_BYTES = 64 * 1024
+# By it a tap knows a request that it has sent itself.
+MARK = "X-Rigledger-Tap"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a tap waits for its engine, s: to connect, between two reads, in all."""
+    """How long a tap waits for its engine, s: to connect, between two reads, in all.
+
+    A long prompt may keep an engine silent for as long as it likes; one that is gone is found by
+    TCP itself.
+    """
 
     connect_s: float = 10.0
-    idle_s: float = 600.0
+    idle_s: float | None = None
     total_s: float | None = None
 
 
@@ -54,20 +63,25 @@ class Tap:
         put: Callable[[Event], None],
         ids: EventIds,
         limits: Limits,
+        only_here: bool = False,
     ) -> None:
         """Create it inside a running event loop; `server` is to be put on a port, `close` frees
-        its connections to the engine."""
+        its connections to the engine. `only_here`: the port is one that only this machine
+        reaches, so a Host that is no loopback name comes from a page that rebinds DNS."""
         self._assignments = assignments
         self._origin = origin
         self._put = put
         self._ids = ids
+        self._only_here = only_here
+        # Keyed by the installation: a tap of another one may bear the same name.
+        self._mark = str(origin.labels.keyed("tap", assignments.name))
         self._running: dict[asyncio.Task[object], web.RequestHandler] = {}
         self._out_of_time = False
         # A connection of its own for each request: engines close idle ones when they like, which
         # would fail a request that they never saw, and llama.cpp's server keeps a thread waiting
         # on each idle connection while requests on new ones queue.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            connector=aiohttp.TCPConnector(limit=0, force_close=True, socket_factory=kept_alive),
             timeout=aiohttp.ClientTimeout(
                 total=limits.total_s, sock_connect=limits.connect_s, sock_read=limits.idle_s
             ),
@@ -90,8 +104,19 @@ class Tap:
         )
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Pass one request through; exactly one event if it asks for tokens, however it ends."""
-        headers = end_to_end(request.headers, "host", "expect")
+        """Pass one request through; exactly one event if it asks for tokens, however it ends.
+
+        What the tap refuses has never been a request to the engine, and is no event.
+        """
+        keep_alive(request.get_extra_info("socket"))
+        fields = end_to_end(request.raw_headers, b"host", b"expect")
+        try:
+            headers = text(fields)
+        except UnicodeDecodeError:
+            return refusal(400, "A header holds bytes outside UTF-8, which cannot be passed on.")
+        if refused := self._refused(request):
+            return refused
+        headers.add(MARK, self._mark)
         watch = Watch(request.method, request.raw_path, headers, headers.get(REQUEST_ID))
         if watch.operation is not None and not watch.request_id:
             headers[REQUEST_ID] = watch.request_id = f"tap-{self._ids.next()}"
@@ -135,19 +160,31 @@ class Tap:
         """Free the connections to the engine."""
         await self._session.close()
 
+    def _refused(self, request: web.BaseRequest) -> web.Response | None:
+        """The answer to a request that must not go on, None for all others."""
+        told = request.headers.getall(hdrs.HOST, [])
+        if self._only_here and (reason := guard.refuse_rebound(told)):
+            return refusal(403, reason)
+        if not request.raw_path.startswith("/"):
+            return refusal(400, "The tap takes only paths that begin with a slash.")
+        if "websocket" in request.headers.get(hdrs.UPGRADE, "").lower():
+            return refusal(501, "The tap passes requests and answers, no WebSockets.")
+        if self._mark in request.headers.getall(MARK, []):
+            name = self._assignments.name
+            return refusal(508, f"The address of the engine {name} leads back to this tap.")
+        return None
+
     async def _exchange(
         self, request: web.BaseRequest, headers: CIMultiDict[str], watch: Watch
     ) -> web.StreamResponse:
         engine = self._assignments.at(watch.received_ns)
-        if not request.raw_path.startswith("/"):
-            return refusal(400, "The tap takes only paths that begin with a slash.")
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
         try:
             answer = await self._session.request(
                 request.method,
-                URL(engine.url.rstrip("/") + request.raw_path, encoded=True),
+                target(engine.url, request.raw_path),
                 headers=headers,
                 data=upload(request, watch),
                 allow_redirects=False,

@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 import uvloop
-from rig.tapped import body_of, exchange, request, tapped
+from rig.tapped import MARK_OF_CARD0, body_of, exchange, request, tapped
 from rig.upstream import Upstream, Wire, answer, replay, stream_head
 
 from collector.columns import to_arrow
@@ -88,6 +88,7 @@ def test_a_whole_answer_goes_through_byte_for_byte_and_is_booked():
             b"content-length": b"%d" % len(CHAT),
             b"x-request-id": b"req-1",
             b"x-foo": b"bar",
+            b"x-rigledger-tap": MARK_OF_CARD0,
             b"connection": b"close",
         }
         assert (attempt.status, attempt.http_status) == ("ok", 200)
@@ -186,7 +187,7 @@ def test_a_large_body_and_a_chunked_upload_arrive_whole():
             await exchange(tap.port, request(large))
             chunks = [b"%x\r\n%b\r\n" % (len(part), part) for part in (CHAT[:10], CHAT[10:])]
             head = (
-                b"POST /v1/completions HTTP/1.1\r\nHost: tap\r\nConnection: close\r\n"
+                b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                 b"Transfer-Encoding: chunked\r\n\r\n"
             )
             await exchange(tap.port, head + b"".join(chunks) + b"0\r\n\r\n")

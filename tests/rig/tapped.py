@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -14,6 +15,13 @@ from router.event_ids import EventIds
 from router.labels import Labels
 from router.tap import Limits, Tap
 from router.watch import Origin
+
+
+# BLAKE2b of "card0", 16 bytes, keyed with 32 times "s", personalised with "tap".
+MARK_OF_CARD0 = (
+    b"k1:"
+    + hashlib.blake2b(b"card0", key=b"s" * 32, person=b"tap", digest_size=16).hexdigest().encode()
+)
 
 
 @dataclass
@@ -37,8 +45,10 @@ class Tapped:
 
 
 @contextlib.asynccontextmanager
-async def tapped(upstream_url: str, limits: Limits | None = None) -> AsyncIterator[Tapped]:
-    """Serve one tap on a free loopback port."""
+async def tapped(
+    upstream_url: str, limits: Limits | None = None, port: int = 0
+) -> AsyncIterator[Tapped]:
+    """Serve one tap on a loopback port, a free one unless told."""
     engine = EngineSettings(name="card0", url=upstream_url, gpus=["GPU-0"])
     events: list[Event] = []
     tap = Tap(
@@ -47,10 +57,11 @@ async def tapped(upstream_url: str, limits: Limits | None = None) -> AsyncIterat
         put=events.append,
         ids=EventIds(),
         limits=limits or Limits(),
+        only_here=True,
     )
     runner = web.ServerRunner(tap.server, shutdown_timeout=0.1)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
     port = runner.addresses[0][1]
     try:
         yield Tapped(port, tap, runner, events, f"http://127.0.0.1:{port}")  # type: ignore[arg-type]
@@ -69,7 +80,7 @@ def request(
     """A raw HTTP request."""
     lines = [
         method + b" " + target + b" HTTP/1.1",
-        b"Host: tap",
+        b"Host: localhost",
         b"Content-Length: %d" % len(body),
         *([b"Connection: close"] if close else []),
         *headers,
