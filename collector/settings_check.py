@@ -67,8 +67,9 @@ def _zone(settings: Settings) -> Iterator[Fault]:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        close = get_close_matches(name, available_timezones(), n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else 'write one like "Europe/Berlin"'
+        # Abbreviations like PST resemble one another too much to guess from.
+        close = get_close_matches(name, available_timezones(), n=1) if len(name) > 5 else []
+        remedy = f"did you mean {close[0]!r}?" if close else 'write it like "America/Los_Angeles"'
         yield Fault(("rig", "time_zone"), f"{name!r} is no time zone", remedy)
 
 
@@ -132,13 +133,16 @@ def _engines(settings: Settings) -> Iterator[Fault]:
 
 
 def _addresses(settings: Settings) -> Iterator[Fault]:
-    listens: list[tuple[tuple[str | int, ...], str]] = [
-        (("collector", "listen"), settings.collector.listen),
-        (("dashboard", "listen"), settings.dashboard.listen),
-        *((("taps", i, "listen"), tap.listen) for i, tap in enumerate(settings.taps)),
+    listens: list[tuple[tuple[str | int, ...], str, str]] = [
+        (("collector", "listen"), settings.collector.listen, "the collector"),
+        (("dashboard", "listen"), settings.dashboard.listen, "the dashboard"),
+        *(
+            (("taps", index, "listen"), tap.listen, f"the tap of {tap.engine}")
+            for index, tap in enumerate(settings.taps)
+        ),
     ]
     taken: dict[tuple[str, int], str] = {}
-    for path, address in listens:
+    for path, address, name in listens:
         try:
             place = split_address(address)
         except SettingsError as error:
@@ -146,7 +150,7 @@ def _addresses(settings: Settings) -> Iterator[Fault]:
             continue
         if place[1] and place in taken:
             yield Fault(path, f"{address} is taken by {taken[place]}", "choose another port")
-        taken[place] = ".".join(str(part) for part in path)
+        taken[place] = name
     yield from _open_door(settings)
 
 

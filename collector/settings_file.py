@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from collector.settings import Settings, SettingsError, StoreSettings
 from collector.settings_check import Fault, Impossible, faults
+from collector.settings_syntax import HEADER, told
 
 DEFAULT = Path("rigledger.toml")
-_HEADER = re.compile(r"^\s*(\[\[?)\s*([\w\-. \"']+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([\w\-]+|\"[^\"]*\"|'[^']*')\s*(?:\.[^=]*)?=")
 _STEP = re.compile(r"\.?([\w\-]+)|\[(\d+)\]|\[\.\.\.\]")
 
@@ -42,6 +42,16 @@ _BY_TYPE = {
     "array": "write a list in square brackets",
     "object": "write it as a table",
     "date": "write a date without quotes, like 2026-10-01",
+}
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number with decimals",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "date": "a date",
+    "datetime": "a date with a time",
 }
 
 
@@ -92,32 +102,26 @@ def parse(text: str, name: str) -> Settings:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(_syntax(str(error), text, name)) from None
+        line, what = told(str(error), text)
+        raise SettingsError(f"{name}:{line}: {what}") from None
     lines = _lines(text)
     try:
         settings = msgspec.convert(raw, Settings, strict=True)
     except msgspec.ValidationError as error:
         fault = _fault(str(error), raw)
-        raise Impossible(_told(fault, lines, name), fault) from None
+        raise Impossible(_placed(fault, lines, name), fault) from None
     for fault in faults(settings):
-        raise Impossible(_told(fault, lines, name), fault)
+        raise Impossible(_placed(fault, lines, name), fault)
     return settings
 
 
-def _told(fault: Fault, lines: dict[tuple[str | int, ...], int], name: str) -> str:
+def _placed(fault: Fault, lines: dict[tuple[str | int, ...], int], name: str) -> str:
     where = fault.path
     while where and where not in lines:
         where = where[:-1]
     line = lines.get(where, 1)
     key = ".".join(part for part in fault.path if isinstance(part, str))
     return f"{name}:{line}: {key}: {fault.what}; {fault.remedy}"
-
-
-def _syntax(message: str, text: str, name: str) -> str:
-    found = re.search(r"\(at line (\d+), column \d+\)", message)
-    line = int(found[1]) if found else len(text.splitlines())
-    what = message.partition(" (at ")[0]
-    return f"{name}:{line}: not TOML: {what[:1].lower()}{what[1:]}; mend this line"
 
 
 def _fault(message: str, raw: dict[str, Any]) -> Fault:
@@ -133,14 +137,27 @@ def _fault(message: str, raw: dict[str, Any]) -> Fault:
     missing = re.match(r"Object missing required field `(.*)`", what)
     if missing:
         return Fault((*path, missing[1]), "missing", f"add it; {_remedy((missing[1],), '')}")
-    return Fault(path, _plain(what, _at(raw, path)), _remedy(path, what))
+    return _brackets(path, what) or Fault(path, _plain(what, _at(raw, path)), _remedy(path, what))
+
+
+def _brackets(path: tuple[str | int, ...], what: str) -> Fault | None:
+    """A table in brackets where its list was meant, or the other way round."""
+    kinds = re.match(r"Expected `(\w+)`, got `(\w+)`", what)
+    name = ".".join(str(part) for part in path)
+    if kinds and kinds.groups() == ("array", "object"):
+        return Fault(path, "this table can be repeated", f"write [[{name}]] with two brackets")
+    if kinds and kinds.groups() == ("object", "array"):
+        return Fault(path, "there is one such table", f"write [{name}] with one bracket")
+    return None
 
 
 def _plain(what: str, value: Any) -> str:
-    shown = repr(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
+    # What is neither text nor number is told by its kind, below.
+    shown = repr(value) if isinstance(value, str | int | float) else "this"
     kinds = re.match(r"Expected `(\w+)[^`]*`, got `(\w+)`", what)
     if kinds:
-        return f"{shown} is {kinds[2]}, not {kinds[1]}"
+        got, meant = (_KINDS.get(kinds[n], kinds[n]) for n in (2, 1))
+        return f"{shown} is {got}, not {meant}"
     limit = re.match(r"Expected `int` (>=|<=) (-?\d+)", what)
     if limit:
         return f"{shown} must be {limit[1]} {limit[2]}"
@@ -184,11 +201,12 @@ def _lines(text: str) -> dict[tuple[str | int, ...], int]:
     counts: dict[str, int] = {}
     table: tuple[str | int, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
-        header, key = _HEADER.match(line), _KEY.match(line)
+        header, key = HEADER.match(line), _KEY.match(line)
         if header:
             names = [part.strip().strip("\"'") for part in header[2].split(".")]
             table = tuple(names)
             if header[1] == "[[":
+                found.setdefault(table, number)
                 counts[header[2]] = counts.get(header[2], -1) + 1
                 table = (*names, counts[header[2]])
             found.setdefault(table, number)

@@ -159,7 +159,7 @@ def test_a_person_is_asked_again_until_the_answer_can_be_used():
         },
     ]
     assert made["taps"] == [{"engine": "left", "listen": "127.0.0.1:9100"}]
-    assert "  'Mars/Base' is no time zone; write one like \"Europe/Berlin\"" in told
+    assert "  'Mars/Base' is no time zone; write it like \"America/Los_Angeles\"" in told
     assert any("three capital letters" in line for line in told)
     assert "  'yesterday' is not possible here; write a date like 2026-10-01" in told
     assert "  'four' is not possible here; write a whole number" in told

@@ -95,8 +95,21 @@ REFUSED = [
     ),
     ('time_zone = "America/Los_Angeles"', 'time_zone = "America"', 12, "rig.time_zone", "no time"),
     ('time_zone = "America/Los_Angeles"', 'time_zon = "x"', 12, "rig.time_zon", "'time_zone'?"),
+    (
+        'time_zone = "America/Los_Angeles"',
+        'time_zone = "PST"',
+        12,
+        "rig.time_zone",
+        "write it like",
+    ),
     ('currency = "USD"', 'currency = "usd"', 13, "rig.currency", "three capital letters"),
-    ('price = "17000"', "price = 17000", 17, "hardware.price", "in quotes"),
+    (
+        'price = "17000"',
+        "price = 17000",
+        17,
+        "hardware.price",
+        "17000 is a whole number, not text; write a decimal amount in quotes",
+    ),
     ('price = "17000"', 'price = "-17000"', 17, "hardware.price", "in quotes"),
     ('price = "17000"', 'price = "0.0000000001"', 17, "hardware.price", "decimal amount"),
     ('price = "17000"', 'price = "NaN"', 17, "hardware.price", "decimal amount"),
@@ -140,10 +153,13 @@ REFUSED = [
         'listen = "127.0.0.1:8501"',
         45,
         "taps.listen",
-        "taken by dashboard.listen",
+        "taken by the dashboard",
     ),
     ('listen = "127.0.0.1:8585"', 'listen = "0.0.0.0:8585"', 5, "collector.listen", "token_file"),
     ('cache_read = "0.003"', 'cache_read = "0.3"', 50, "compare.prices.cache_read", "exchanged"),
+    ("[[taps]]", "[[tap]]", 43, "tap", "did you mean 'taps'?"),
+    ("[[hardware]]", "[hardware]", 15, "hardware", "write [[hardware]] with two brackets"),
+    ("[rig]", "[[rig]]", 10, "rig", "write [rig] with one bracket"),
     ("[usage]", "[usages]", 30, "usages", "did you mean 'usage'?"),
 ]
 
@@ -171,13 +187,32 @@ def test_the_second_of_two_tables_is_the_one_named(write):
     assert len(load(write(twice + "from = 2026-11-01\n")).engines) == 2
 
 
+def test_two_taps_on_one_port_name_each_other(write):
+    twice = EXAMPLE + '\n[[taps]]\nengine = "card0"\nlisten = "127.0.0.1:9001"\n'
+    with pytest.raises(SettingsError, match=r":55: taps\.listen: .* by the tap of card0; choose"):
+        load(write(twice))
+
+
 @pytest.mark.parametrize(
-    ("text", "line"), [("[rig]\nname = \n", 2), ("[rig]\n\n[rig]\n", 3), ('[rig]\nname = "a', 2)]
+    ("text", "told"),
+    [
+        ("[rig]\nname = \n", "2: nothing stands behind name =; write its value"),
+        ("[rig]\nname = desk # x\n", '2: desk stands without quotes; .* like name = "desk"$'),
+        ("[electricity]\nhost_watts = 90 W\n", "2: 90 W is no number; .* without its unit"),
+        ("[rig]\n\n[rig]\n", r"3: \[rig\] stands here for the second time; .* of line 1$"),
+        ("[[taps]]\n[taps]\n", r"2: .* write \[\[taps\]\] with two brackets$"),
+        ("[taps]\nx = 1\n[[taps]]\n", r"3: .* \[\[taps\]\] with two brackets in line 1 too$"),
+        ('rig.name = "a"\n[rig]\n', "2: .* put its lines under the others of its name$"),
+        ('[rig]\nname = "a"\nname = "b"\n', "3: name stands twice in its table; keep one"),
+        ('[rig]\nname = "a\n', "2: a quote is opened and not closed; "),
+        ("[rig\n", "1: not TOML: expected '\\]'.*; mend this line$"),
+        ("[rig]\nname", "2: not TOML: expected '=' .*; mend this line$"),
+        ('[rig]\nname = "a" "b"', "2: not TOML: expected newline .*; mend this line$"),
+    ],
 )
-def test_a_syntax_error_names_its_line(write, text, line):
-    path = write(text)
-    with pytest.raises(SettingsError, match=f":{line}: not TOML: "):
-        load(path)
+def test_what_is_no_toml_is_told_in_plain_words(write, text, told):
+    with pytest.raises(SettingsError, match=rf"rig\.toml:{told}"):
+        load(write(text))
 
 
 def test_without_a_file_the_defaults_hold(tmp_path, monkeypatch):
