@@ -29,8 +29,8 @@ PREFACE = """# Data dictionary
 
 What the ledger keeps: one table per event kind, sealed as `month=YYYY-MM/<kind>-<id>.parquet`
 (zstd) and, until then, as Arrow batches in `manifest.sqlite`. Null means unknown, never zero.
-`(source, event_id)` is an event's identity; a version that a higher `revision` has replaced
-stays in its file and is listed in the manifest's table `superseded`.
+`(source, event_id)` is an event's identity; a version that a higher `revision` has replaced is
+listed in the manifest's table `superseded` until compaction drops it from its file.
 
 No text holds a NUL character. An attempt's durations are at most 30 days, a host's at most 3650
 days either way, counts of tokens at most 2^40; what lies beyond is refused, not stored.

@@ -12,7 +12,9 @@ import pyarrow as pa
 import uvloop
 
 from collector import guard, serve
+from collector.clock import now_ns
 from collector.commit import Committer, Feed
+from collector.compact import RETIRED_NS
 from collector.events import Event
 from collector.metrics import Tally
 from collector.settings import Settings
@@ -39,7 +41,7 @@ class Source(Protocol):
 
 
 class Sealer:
-    """Seals on its own thread, when the store says so and at intervals."""
+    """Seals and merges on its own thread, when the store says so and at intervals."""
 
     def __init__(self, store: Store, *, interval_s: float = SEAL_SECONDS) -> None:
         self._store = store
@@ -68,8 +70,7 @@ class Sealer:
             if self._stop.is_set() or (nudged and not self._store.seal_due):
                 continue
             try:
-                rows = self._store.seal()
-                log.info("sealed %d rows", rows)
+                self._tend()
                 pa.default_memory_pool().release_unused()  # a seal's tables are not needed soon
             except StoreUnavailable as error:
                 log.error("sealing failed and is tried again: %s", error)
@@ -77,6 +78,13 @@ class Sealer:
             except Exception:
                 log.exception("sealing failed and is tried again")
                 self._stop.wait(SEAL_RETRY_SECONDS)
+
+
+    def _tend(self) -> None:
+        rows = self._store.seal()
+        merged = self._store.compact()
+        self._store.bury(now_ns() - RETIRED_NS)
+        log.info("sealed %d rows, merged %d files", rows, merged)
 
 
 def sources(settings: Settings) -> list[Source]:

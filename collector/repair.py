@@ -51,7 +51,8 @@ def repair(folder: Path, db: sqlite3.Connection) -> None:
         if what := glance(folder, segment):
             replace(folder, db, segment, what)
     _set_aside_batches(folder, db)
-    listed = {folder / file for (file,) in db.execute("SELECT file FROM segment")}
+    query = "SELECT file FROM segment UNION SELECT file FROM retired"
+    listed = {folder / file for (file,) in db.execute(query)}
     for file in [file for file in sealed(folder) if file not in listed]:
         if file.suffix == ".parquet":
             _take_in(folder, db, file)

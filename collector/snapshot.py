@@ -16,6 +16,7 @@ from collector.damage import Damage
 from collector.manifest import MANIFEST, LedgerError
 from collector.migrations import require_known
 
+DROPPED_SINCE_VERSION = 4
 SUPERSEDED = pa.schema(
     [
         pa.field("source", pa.string(), False),
@@ -61,7 +62,8 @@ def snapshots(path: Path, kinds: Iterable[str], from_ns: int, to_ns: int) -> dic
                 for kind, each in schemas.items()
             }
         hot = COLUMNS if version >= CRC_SINCE_VERSION else COLUMNS_BEFORE_CRC
-        return {kind: _held(db, path, (kind, from_ns, to_ns), hot) for kind in schemas}
+        present = "dropped = 0" if version >= DROPPED_SINCE_VERSION else "true"
+        return {kind: _held(db, path, (kind, from_ns, to_ns), hot, present) for kind in schemas}
 
 
 def damaged(path: Path) -> list[Damage]:
@@ -75,7 +77,9 @@ def damaged(path: Path) -> list[Damage]:
         return damage.recorded(db)
 
 
-def _held(db: sqlite3.Connection, path: Path, span: tuple[str, int, int], hot: str) -> Snapshot:
+def _held(
+    db: sqlite3.Connection, path: Path, span: tuple[str, int, int], hot: str, present: str
+) -> Snapshot:
     kind = span[0]
     files = db.execute(
         "SELECT file FROM segment WHERE kind = ? AND max_ns >= ? AND min_ns < ?"
@@ -87,7 +91,8 @@ def _held(db: sqlite3.Connection, path: Path, span: tuple[str, int, int], hot: s
         span,
     ).fetchall()
     replaced = db.execute(
-        "SELECT source, event_id, revision FROM superseded WHERE kind = ?", (kind,)
+        f"SELECT source, event_id, revision FROM superseded WHERE kind = ? AND {present}",  # noqa: S608
+        (kind,),
     ).fetchall()
     tables, flaws = [pa.Table.from_batches([], schema(kind))], []
     for row in rows:

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector import keys, manifest, rebuild, repair, reserve
+from collector import compact, keys, manifest, rebuild, repair, reserve
 from collector.batch import COLUMNS, Batch, batches
 from collector.events import Event
 from collector.identity import Mark, mark
+from collector.repair import Listed
 from collector.seal import record, rounds
 from collector.touched import touch
 
@@ -58,10 +59,18 @@ class Store:
     and SchemaTooNew where a newer version of the program wrote it.
     """
 
-    def __init__(self, path: Path, *, seal_rows: int = 50_000, seal_batches: int = 2_000) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        seal_rows: int = 50_000,
+        seal_batches: int = 2_000,
+        compact_files: int = compact.SMALL_FILES,
+    ) -> None:
         self.path = path
         self.seal_rows = seal_rows
         self.seal_batches = seal_batches
+        self.compact_files = compact_files
         self._lock = threading.Lock()
         self._sealing = threading.Lock()
         manifest.make_folder(path)
@@ -150,6 +159,50 @@ class Store:
             raise self._unavailable(error) from error
         return moved
 
+    def compact(self) -> int:
+        """Merge small sealed files into larger ones; returns how many files went into others.
+
+        Appends go on meanwhile. Raises StoreUnavailable; nothing has changed then.
+        """
+        with self._sealing:
+            try:
+                with self._lock:
+                    groups = list(compact.groups(compact.listed(self._db), self.compact_files))
+                return sum(map(self._merge, groups))
+            except (sqlite3.Error, OSError) as error:
+                raise self._unavailable(error) from error
+
+    def _merge(self, group: list[Listed]) -> int:
+        flaws = compact.flaws(self.path, group)
+        with self._lock:
+            for segment, what in flaws:
+                repair.replace(self.path, self._db, segment, what)
+            if flaws:
+                return 0  # what is left of them is merged another time
+            replaced = compact.replaced_versions(self._db, group[0].kind)
+        merged, dropped = compact.merge(self.path, group, replaced)
+        with self._lock, manifest.transaction(self._db) as db:
+            compact.record(db, group, merged, dropped)
+        return len(group)
+
+    def bury(self, before_ns: int) -> int:
+        """Delete files that were merged into others before an instant; returns how many.
+
+        Raises StoreUnavailable; what was not deleted is tried again next time.
+        """
+        with self._sealing:
+            try:
+                with self._lock:
+                    files = compact.due(self._db, before_ns)
+                for file in files:
+                    (self.path / file).unlink(missing_ok=True)
+                with self._lock, manifest.transaction(self._db) as db:
+                    done = [(file,) for file in files]
+                    db.executemany("DELETE FROM retired WHERE file = ?", done)
+            except (sqlite3.Error, OSError) as error:
+                raise self._unavailable(error) from error
+            return len(files)
+
     def counters(self) -> dict[tuple[str, str], int]:
         """Events ever told, by (accepted | duplicate | conflict, kind)."""
         with self._lock:
@@ -237,7 +290,7 @@ def _write(
     touch(db, events, plan.superseded.values())
     keys.enter(db, plan.keys.values())
     db.executemany(
-        "INSERT INTO superseded VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO superseded (source, event_id, revision, kind, digest) VALUES (?, ?, ?, ?, ?)",
         [(*identity, old.kind, old.digest) for identity, old in plan.superseded.items()],
     )
     counted = Counter(("accepted", marks[i].kind, marks[i].month) for i in plan.fresh)

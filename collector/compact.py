@@ -1,0 +1,105 @@
+"""Compaction: many small sealed files of a kind and month become one, without replaced rows.
+
+Like a seal it writes aside, makes durable, renames, and lists in one transaction. The old files
+stay on disk for a while: a reader's list may still name them.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collector import damage
+from collector.clock import SECOND_NS, now_ns
+from collector.columns import schema
+from collector.repair import LISTED, VERSION, Listed
+from collector.seal import Segment, enlist, write_segments
+
+log = logging.getLogger(__name__)
+SMALL_FILES = 8  # so many make a merge worth its writing
+ROWS = 200_000  # of a merged file; bounds the memory of a merge
+RETIRED_NS = 15 * 60 * SECOND_NS
+
+
+def groups(segments: list[Listed], small_files: int) -> Iterator[list[Listed]]:
+    """Which files to merge: of one kind and month, side by side in time, at most ROWS rows.
+
+    A file of more than half of ROWS rows is left alone; so no row is written more than a few
+    times, however long the month is.
+    """
+    small = [segment for segment in segments if segment.rows <= ROWS // 2]
+    small.sort(key=lambda segment: (segment.kind, segment.month, segment.min_ns))
+    for _, some in groupby(small, key=lambda segment: (segment.kind, segment.month)):
+        group: list[Listed] = []
+        rows = 0
+        for segment in some:
+            if group and rows + segment.rows > ROWS:
+                if len(group) > 1:
+                    yield group
+                group, rows = [], 0
+            group.append(segment)
+            rows += segment.rows
+        if len(group) >= small_files:
+            yield group
+
+
+def listed(db: sqlite3.Connection) -> list[Listed]:
+    """Every sealed file that counts."""
+    return [Listed(*row) for row in db.execute(LISTED)]
+
+
+def flaws(folder: Path, group: list[Listed]) -> list[tuple[Listed, str]]:
+    """The files that are not, to the byte, as they were sealed, each with what is wrong."""
+    seen = [(segment, damage.verify(folder / segment.file, segment.sha256)) for segment in group]
+    return [(segment, what) for segment, what in seen if what is not None]
+
+
+def merge(
+    folder: Path, group: list[Listed], replaced: set[tuple[str, str, int]]
+) -> tuple[list[Segment], list[tuple[str, str, int]]]:
+    """Write the group's rows anew; returns the file (none without rows) and the rows dropped.
+
+    Raises OSError; leaves nothing then.
+    """
+    kind = group[0].kind
+    names = schema(kind).names
+    tables = [pq.read_table(folder / each.file, partitioning=None).select(names) for each in group]
+    rows = pa.concat_tables(tables)
+    dropped: list[tuple[str, str, int]] = []
+    if replaced:
+        versions = list(zip(*(rows[name].to_pylist() for name in VERSION), strict=True))
+        dropped = [version for version in versions if version in replaced]
+        gone = set(dropped)
+        rows = rows.filter(pa.array([version not in gone for version in versions], pa.bool_()))
+    return write_segments(folder, kind, rows), dropped
+
+
+def replaced_versions(db: sqlite3.Connection, kind: str) -> set[tuple[str, str, int]]:
+    """Versions of a kind that a higher revision has replaced and that are still in some file."""
+    query = "SELECT source, event_id, revision FROM superseded WHERE kind = ? AND dropped = 0"
+    return set(db.execute(query, (kind,)))
+
+
+def record(
+    db: sqlite3.Connection,
+    group: list[Listed],
+    merged: list[Segment],
+    dropped: list[tuple[str, str, int]],
+) -> None:
+    """The merged file in, its parts out, inside the caller's transaction."""
+    db.executemany("DELETE FROM segment WHERE id = ?", [(each.id,) for each in group])
+    enlist(db, merged)
+    at_ns = now_ns()
+    db.executemany("INSERT INTO retired VALUES (?, ?)", [(each.file, at_ns) for each in group])
+    mark = "UPDATE superseded SET dropped = 1 WHERE source = ? AND event_id = ? AND revision = ?"
+    db.executemany(mark, dropped)
+
+
+def due(db: sqlite3.Connection, before_ns: int) -> list[str]:
+    """Retired files that no reader can still need."""
+    query = "SELECT file FROM retired WHERE at_ns <= ? ORDER BY file"
+    return [file for (file,) in db.execute(query, (before_ns,))]
