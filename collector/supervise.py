@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import logging
 import os
 import signal
 import subprocess
@@ -17,6 +18,12 @@ POLL_S = 0.1
 BACK_OFF_S = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
 # A child that ran this long has proved itself: its next death starts with the shortest pause.
 STEADY_S = 60.0
+# From its third death in a row on a child keeps dying; that is told once.
+DEATHS_TOLD = 3
+# A stop that takes longer is explained.
+PATIENCE_S = 2.0
+LAST_WORDS_S = 1.0
+LAST_WORDS_MAX = 300
 _PR_SET_PDEATHSIG = 1
 
 
@@ -32,8 +39,8 @@ class StartError(RuntimeError):
 class Child:
     """One process of the tree.
 
-    `healthy` tells whether it does its work; a quiet child inherits the terminal instead of
-    having its lines prefixed with its name.
+    `healthy` tells whether it does its work; `own_terminal` lets it inherit the terminal instead
+    of having its lines prefixed with its name. `grace_s` is its own time to stop.
     """
 
     name: str
@@ -42,6 +49,9 @@ class Child:
     env: dict[str, str] = field(default_factory=dict)
     pass_fds: tuple[int, ...] = ()
     own_terminal: bool = False
+    grace_s: float | None = None
+    last_words: str = ""
+    relay: threading.Thread | None = None
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
     deaths: int = 0
@@ -49,12 +59,26 @@ class Child:
 
 
 class Tree:
-    """Children of this process. Use from the main thread: a child dies with its thread."""
+    """Children of this process. Use from the main thread: a child dies with its thread.
 
-    def __init__(self, stop: threading.Event, *, grace_s: float = GRACE_S) -> None:
+    The first child is the one that the others rely on: it is stopped last. `level` is a level of
+    `logging`; lines below it are not printed.
+    """
+
+    def __init__(
+        self,
+        stop: threading.Event,
+        *,
+        grace_s: float = GRACE_S,
+        back_off_s: Sequence[float] = BACK_OFF_S,
+        level: int = logging.INFO,
+    ) -> None:
         self._stop = stop
         self._grace_s = grace_s
+        self._back_off_s = back_off_s
+        self._level = level
         self._children: list[Child] = []
+        self.killed = False
 
     def start(self, child: Child, within_s: float) -> bool:
         """Start a child and wait until it is healthy; False when told to stop meanwhile.
@@ -82,14 +106,31 @@ class Tree:
 
     def close(self) -> None:
         """Stop every child, the newest first; whoever has not gone in time is killed."""
-        for child in reversed(self._children):
-            _signal(child, signal.SIGTERM)
-        until_s = time.monotonic() + self._grace_s
-        for child in reversed(self._children):
+        self._end(self._children[1:])
+        self._end(self._children[:1])
+
+    def kill(self) -> None:
+        """End every child at once, also from a signal handler while `close` waits."""
+        self.killed = True
+        for child in self._children:
+            _signal(child, signal.SIGKILL)
+
+    def _end(self, children: Sequence[Child]) -> None:
+        for child in reversed(children):
+            _signal(child, signal.SIGKILL if self.killed else signal.SIGTERM)
+        began_s = time.monotonic()
+        for child in reversed(children):
             if child.process is None:
                 continue
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.process.wait(max(0.0, until_s - time.monotonic()))
+            grace_s = self._grace_s if child.grace_s is None else child.grace_s
+            if not _gone(child, began_s + min(PATIENCE_S, grace_s)) and grace_s > PATIENCE_S:
+                self._say(
+                    logging.INFO, f"waiting for {child.name} to finish; Ctrl-C again ends it now"
+                )
+            if not _gone(child, began_s + grace_s):
+                self._say(
+                    logging.WARNING, f"{child.name} did not stop in {grace_s:g} s and is killed"
+                )
             # Also for one that left politely: what it started itself may still be there.
             _signal(child, signal.SIGKILL)
             child.process.wait()
@@ -102,13 +143,46 @@ class Tree:
                     _spawn(child)
             elif child.process is not None and child.process.poll() is not None:
                 _signal(child, signal.SIGKILL)
-                if now_s - child.started_s > STEADY_S:
-                    child.deaths = 0
-                pause_s = BACK_OFF_S[min(child.deaths, len(BACK_OFF_S) - 1)]
-                child.deaths += 1
-                child.restart_at_s = now_s + pause_s
-                code = child.process.returncode
-                _say(f"{child.name} ended (exit {code}); starting it again in {pause_s:g} s")
+                self._bury(child, now_s)
+            elif child.deaths and now_s - child.started_s > STEADY_S:
+                if child.deaths >= DEATHS_TOLD:
+                    self._say(logging.INFO, f"{child.name} runs steadily again")
+                child.deaths = 0
+
+    def _bury(self, child: Child, now_s: float) -> None:
+        """Plan its next life; a death is told twice at most, however often it dies."""
+        if child.relay is not None:
+            child.relay.join(LAST_WORDS_S)
+        code = child.process.returncode if child.process else None
+        pause_s = self._back_off_s[min(child.deaths, len(self._back_off_s) - 1)]
+        child.deaths += 1
+        child.restart_at_s = now_s + pause_s
+        level, text = logging.DEBUG, f"{child.name} ended (exit {code})"
+        if child.deaths == 1:
+            level, text = logging.WARNING, f"{text}; starting it again in {pause_s:g} s"
+        elif child.deaths == DEATHS_TOLD:
+            words = f", saying: {child.last_words}" if child.last_words else ""
+            level, text = (
+                logging.ERROR,
+                f"{child.name} keeps ending (exit {code}{words}); it is started again after ever"
+                f" longer pauses, up to {self._back_off_s[-1]:g} s",
+            )
+        self._say(level, text)
+
+    def _say(self, level: int, text: str) -> None:
+        if level >= self._level:
+            _tell("rigledger", f"{logging.getLevelName(level)}: {text}")
+
+
+def _gone(child: Child, until_s: float) -> bool:
+    """Whether the child has ended by then; waits for it."""
+    if child.process is None:
+        return True
+    try:
+        child.process.wait(max(0.0, until_s - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def die_with_parent(parent: int) -> None:
@@ -137,16 +211,20 @@ def _spawn(child: Child) -> None:
     )
     child.started_s, child.restart_at_s = time.monotonic(), None
     if child.process.stdout is not None:
-        lines = child.process.stdout
-        threading.Thread(target=_relay, args=(child.name, lines), daemon=True).start()
+        child.last_words = ""
+        child.relay = threading.Thread(
+            target=_relay, args=(child, child.process.stdout), daemon=True
+        )
+        child.relay.start()
 
 
-def _relay(name: str, lines: IO[bytes]) -> None:
+def _relay(child: Child, lines: IO[bytes]) -> None:
     with lines:
         for line in lines:
             text = line.decode("utf-8", "replace").rstrip()
             if text:
-                print(f"{name:>9} | {text}", file=sys.stderr, flush=True)
+                child.last_words = text[:LAST_WORDS_MAX]
+                _tell(child.name, text)
 
 
 def _signal(child: Child, number: signal.Signals) -> None:
@@ -156,5 +234,5 @@ def _signal(child: Child, number: signal.Signals) -> None:
             os.killpg(child.process.pid, number)
 
 
-def _say(text: str) -> None:
-    print(f"rigledger: {text}", file=sys.stderr, flush=True)
+def _tell(name: str, text: str) -> None:
+    print(f"{name:>9} | {text}", file=sys.stderr, flush=True)

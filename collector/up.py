@@ -1,6 +1,7 @@
 """`rigledger up`: collector, taps and dashboard as one process tree, with or without a rig."""
 
 import fcntl
+import logging
 import os
 import signal
 import socket
@@ -25,11 +26,14 @@ from collector.supervise import Child, StartError, Tree
 START_S = 90.0
 # The page opens with whatever is there by then, and fills up while one looks at it.
 LOAD_S = 40.0
+# Requests that run get `route --drain` to finish; what is cut then still has to be booked.
+ROUTER_GRACE_S = 40.0
 
 
-def up(config: Path | None, *, demo: bool) -> int:
-    """Run the tree until Ctrl-C or SIGTERM. Returns 0, or 2 when something cannot start.
+def up(config: Path | None, *, demo: bool, log_level: str | None = None) -> int:
+    """Run the tree until Ctrl-C or SIGTERM; a second one ends it without waiting.
 
+    Returns 0, 130 where it was ended without waiting, or 2 when something cannot start.
     Raises SettingsError for settings that cannot be used.
     """
     settings = load(config)
@@ -45,12 +49,13 @@ def up(config: Path | None, *, demo: bool) -> int:
     if demo and not (settings.store_path() / MANIFEST).exists():
         page = local_url(settings.dashboard.listen)
         print(f"building the demo ledger once, about 35 s; the page will be at {page}", flush=True)
+    log_level = log_level or ("warning" if demo else "info")
     stop = threading.Event()
+    tree = Tree(stop, level=logging.getLevelName(log_level.upper()))
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    tree = Tree(stop)
+        signal.signal(number, lambda *_: tree.kill() if stop.is_set() else stop.set())
     try:
-        if _start(tree, settings, config, demo=demo):
+        if _start(tree, settings, config, log_level, demo=demo):
             print(greeting(settings, config, stop, demo=demo, from_none=unset), flush=True)
             tree.watch()
     except StartError as error:
@@ -58,7 +63,7 @@ def up(config: Path | None, *, demo: bool) -> int:
         return 2
     finally:
         tree.close()
-    return 0
+    return 128 + signal.SIGINT if tree.killed else 0
 
 
 def _write_demo(settings: Settings) -> Path:
@@ -94,24 +99,29 @@ def _places(folder: Path, collector: str, dashboard: str) -> list[Correct]:
     return [Correct((table, key), value, remark=False) for table, key, value in told]
 
 
-def _start(tree: Tree, settings: Settings, config: Path | None, *, demo: bool) -> bool:
+def _start(
+    tree: Tree, settings: Settings, config: Path | None, log_level: str, *, demo: bool
+) -> bool:
     """Start everything in order; False when told to stop meanwhile. Raises StartError."""
     options = [] if config is None else ["--config", str(config)]
     collector = local_url(settings.collector.listen) + "/healthz"
-    watch = ["--no-sources", "--log-level", "warning"] if demo else []
+    watch = ["--no-sources"] if demo else []
     command = [*_PYTHON, "rigledger", *options]
+    level = ["--log-level", log_level]
     if not tree.start(
-        Child("collector", [*command, "collect", *watch], _answers(collector)), START_S
+        Child("collector", [*command, "collect", *watch, *level], _answers(collector)), START_S
     ):
         return False
     if settings.taps:
         listening = _listening([tap.listen for tap in settings.taps])
-        if not tree.start(Child("router", [*command, "route"], listening), START_S):
+        router = Child("router", [*command, "route", *level], listening, grace_s=ROUTER_GRACE_S)
+        if not tree.start(router, START_S):
             return False
     if demo and config is not None and not _start_feeder(tree, config):
         return False
     pages = local_url(settings.dashboard.listen) + "/_stcore/health"
-    return tree.start(Child("dashboard", [*command, "dashboard"], _answers(pages)), START_S)
+    dashboard = Child("dashboard", [*command, "dashboard", *level], _answers(pages))
+    return tree.start(dashboard, START_S)
 
 
 # -P: whatever lies in the folder where the command is run, our own packages come first.

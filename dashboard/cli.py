@@ -46,6 +46,12 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
         help="serve the pages for the browser",
         description="Serve the pages on the address that [dashboard] listen names.",
     )
+    parser.add_argument(
+        "--log-level",
+        choices=["debug", "info", "warning", "error"],
+        default="info",
+        help="how much to tell on stderr (default: info)",
+    )
     parser.set_defaults(run=run_dashboard)
 
 
@@ -64,10 +70,10 @@ def run_dashboard(args: argparse.Namespace) -> int:
         return 2
     print(f"dashboard on http://{settings.dashboard.listen}", flush=True)
     # The server takes over this process: whoever started or stops us reaches it directly.
-    os.execv(sys.executable, command(settings, args.config))  # noqa: S606
+    os.execv(sys.executable, command(settings, args.config, args.log_level))  # noqa: S606
 
 
-def command(settings: "Settings", config: Path | None) -> list[str]:
+def command(settings: "Settings", config: Path | None, log_level: str = "info") -> list[str]:
     """The server's command line. The folder one stands in must not shadow any package: -P."""
     host, _, port = settings.dashboard.listen.rpartition(":")
     host = host.strip("[]")
@@ -78,6 +84,8 @@ def command(settings: "Settings", config: Path | None) -> list[str]:
         "server.fileWatcherType": "none",
         "server.enableStaticServing": "false",
         "global.developmentMode": "false",
+        "logger.level": log_level,
+        "logger.messageFormat": "%(asctime)s %(levelname)s %(name)s: %(message)s",
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
     if host in LOOPBACK:
