@@ -34,6 +34,12 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     route.add_argument(
         "--drain", type=_seconds, default=30.0, metavar="S", help="for requests at a stop (30)"
     )
+    route.add_argument(
+        "--log-level",
+        choices=["debug", "info", "warning", "error"],
+        default="info",
+        help="how much to tell on stderr (default: info)",
+    )
     route.set_defaults(run=run_route)
 
 
@@ -44,7 +50,7 @@ def run_route(args: argparse.Namespace) -> int:
     from router.service import check, open_feed
 
     os.umask(0o077)
-    _log_to_stderr()
+    _log_to_stderr(args.log_level)
     settings = load(args.config)
     check(settings)
     try:
@@ -74,15 +80,15 @@ def _say(line: str) -> None:
     print(line, flush=True)
 
 
-def _log_to_stderr() -> None:
+def _log_to_stderr(level: str) -> None:
     import logging
 
     logging.basicConfig(
-        level=logging.WARNING,
+        level=max(logging.WARNING, logging.getLevelName(level.upper())),
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    logging.getLogger("rigledger").setLevel(logging.INFO)
+    logging.getLogger("rigledger").setLevel(level.upper())
 
 
 def _seconds(text: str) -> float:
