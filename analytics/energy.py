@@ -32,7 +32,9 @@ def readings(samples: pl.DataFrame) -> pl.DataFrame:
     rows = samples.sort("card", "at_ns").with_columns(before).drop_nulls("_at_ns")
     rows = rows.with_columns(dt=pl.col("at_ns") - pl.col("_at_ns")).filter(pl.col("dt") > 0)
     day = pl.col("at_ns") // (96 * BUCKET_NS)
-    period = pl.col("dt").quantile(0.5, interpolation="lower").over("card", day).cast(pl.Int64)
+    # A longer interval is a gap whatever the period, and may begin before what was read.
+    usual = pl.col("dt").filter(pl.col("dt") <= BUCKET_NS)
+    period = usual.quantile(0.5, interpolation="lower").over("card", day).cast(pl.Int64)
     counted = pl.col("energy_uj_total") - pl.col("_energy_uj_total")
     same = (pl.col("counter_epoch") == pl.col("_counter_epoch")).fill_null(True)
     powered = (pl.col("power_mw") + pl.col("_power_mw")).cast(pl.Int128) * pl.col("dt") // 2_000_000

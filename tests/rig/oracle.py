@@ -96,8 +96,14 @@ class Books:
             {gpu for e in self.engines.values() for gpu in e.gpus}
             | {gpu for a in settings.hardware for gpu in a.cards}
         )
+        self.said: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
+        for e in self.of(Engine):
+            self.said[e.engine].append((ns_of(e.at), e.event_id, e.state))
         self.segments = {card: self._segments(card) for card in self.cards}
         self.time = self._time_leaves()
+        self.at: dict[tuple[str, int], dict[Leaf, int]] = defaultdict(dict)
+        for leaf, ns in self.time.items():
+            self.at[leaf[0], leaf[1]][leaf] = ns
         self.energy = self._card_energy()
         self.money: dict[str, dict[Leaf, int]] = {}
         self.unassigned = 0
@@ -174,7 +180,7 @@ class Books:
         return declared.pool_name if declared else request.event.engine
 
     def down(self, name: str, at: int) -> bool:
-        said = [(ns_of(e.at), e.event_id, e.state) for e in self.of(Engine) if e.engine == name]
+        said = self.said.get(name, [])
         before = [entry for entry in said if entry[0] <= at]
         return bool(before) and max(before)[2] == "down"
 
@@ -254,7 +260,14 @@ class Books:
 
     def _card_time(self, card: str, bucket: int) -> dict[tuple[str, str], int]:
         """1/k of each moment, in 2⁻²⁰ ns floored per moment; whole ns by largest remainder."""
-        own = [r for r in self.requests if card in self.cards_of(r) and r.compute < r.end]
+        own = [
+            r
+            for r in self.requests
+            if card in self.cards_of(r)
+            and r.compute < r.end
+            and r.end > bucket
+            and r.compute < bucket + BUCKET
+        ]
         low = max(bucket, self.start, self._in_service(card))
         high = min(bucket + BUCKET, self.end)
         edges = {low, high} | {t for r in own for t in (r.compute, r.split, r.end)}
@@ -280,9 +293,10 @@ class Books:
         pairs = [(a, b, s) for (a, _), (b, s) in itertools.pairwise(own) if b > a]
         by_day: dict[int, list[int]] = defaultdict(list)
         for a, b, _ in pairs:
-            by_day[b // (96 * BUCKET)].append(b - a)
+            if b - a <= BUCKET:
+                by_day[b // (96 * BUCKET)].append(b - a)
         return [
-            (a, b, b - a > 3 * median_low(by_day[b // (96 * BUCKET)]) or b - a > BUCKET, s)
+            (a, b, b - a > BUCKET or b - a > 3 * median_low(by_day[b // (96 * BUCKET)]), s)
             for a, b, s in pairs
         ]
 
@@ -368,7 +382,10 @@ class Books:
     def _pieces(self, card: str, start: int, end: int) -> dict[tuple[int, str], int]:
         pieces: dict[tuple[int, str], int] = defaultdict(int)
         reached = start
-        for a, b, state in [*self.segments[card], (end, end, "")]:
+        segments = self.segments[card]
+        first = bisect_right(segments, start, key=lambda segment: segment[1])
+        last = bisect_right(segments, end, key=lambda segment: segment[0])
+        for a, b, state in [*segments[first:last], (end, end, "")]:
             low, high = max(a, start), min(b, end)
             if a >= end or high > low:
                 self._outside(pieces, reached, min(low, end))
@@ -418,7 +435,7 @@ class Books:
         return sum(self._leaves(card, bucket).values())
 
     def _leaves(self, card: str, bucket: int) -> dict[Leaf, int]:
-        return {leaf: ns for leaf, ns in self.time.items() if leaf[:2] == (card, bucket)}
+        return self.at.get((card, bucket), {})
 
     @staticmethod
     def _spread(line: dict[Leaf, int], amount: int, weights: dict[Leaf, int]) -> None:
@@ -433,10 +450,12 @@ class Books:
             for (card, bucket, state), uj in energy.items():
                 leaves = {k: n for k, n in self._leaves(card, bucket).items() if k[2] == state}
                 self._spread(on_leaves, uj, leaves)
-            for card, bucket in {leaf[:2] for leaf in on_leaves}:
-                drawn = {k: uj for k, uj in on_leaves.items() if k[:2] == (card, bucket) and uj}
-                if drawn:
-                    self._spread(line, self.price(sum(drawn.values()), bucket), drawn)
+            at: dict[tuple[str, int], dict[Leaf, int]] = defaultdict(dict)
+            for leaf, uj in on_leaves.items():
+                if uj:
+                    at[leaf[0], leaf[1]][leaf] = uj
+            for (_, bucket), drawn in at.items():
+                self._spread(line, self.price(sum(drawn.values()), bucket), drawn)
 
     def price(self, energy_uj: int, bucket: int) -> int:
         tariff = self._tariff(bucket)
@@ -467,10 +486,13 @@ class Books:
                     time[card, a // BUCKET * BUCKET, state] += b - a
                     whole[a // BUCKET * BUCKET].add((a, b))
         found: dict[tuple[str, int, str], int] = {}
+        by_bucket: dict[int, dict[tuple[str, int, str], int]] = defaultdict(dict)
+        for key, ns in time.items():
+            by_bucket[key[1]][key] = ns
         for bucket, spans in whole.items():
             tariff = self._tariff(bucket)
             amount = (tariff.host_watts if tariff else 0) * sum(b - a for a, b in spans) // 1000
-            found |= share_out(amount, {k: ns for k, ns in time.items() if k[1] == bucket})
+            found |= share_out(amount, by_bucket[bucket])
         return found
 
     # -- groups
@@ -493,6 +515,16 @@ class Books:
                     found[label_of[name]][0] += own[name]
                     found[label_of[name]][1] += full
         return {name: (b, f) for name, (b, f) in found.items() if f}
+
+    def busy(self, label: str) -> dict[str, int]:
+        """Busy cost by a label."""
+        label_of = {r.name: getattr(r.event, label) or "(none)" for r in self.requests}
+        found: dict[str, int] = defaultdict(int)
+        for line in self.money.values():
+            for leaf, nano in line.items():
+                if leaf[3]:
+                    found[label_of[leaf[3]]] += nano
+        return found
 
     def _pool_name(self, card: str) -> str:
         pools = {e.pool_name for e in self.engines.values() if card in e.gpus}

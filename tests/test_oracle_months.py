@@ -1,0 +1,237 @@
+"""Whole random months, in zones whose days have 23 to 25 hours, against the second set of books.
+
+Events come shuffled, twice, late and in earlier versions; engines share cards, models are split,
+queues form, a card is replaced in mid-month, and some months have no request at all.
+RIGLEDGER_MONTHS sets how many months are kept (default 8).
+"""
+
+import datetime as dt
+import os
+import random
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from rig.ledger import SECOND, START, attempt, engine, heartbeats, sample, settings
+from rig.oracle import Books as Oracle
+
+from analytics.month import month
+from analytics.periods import Period, day_at, month_of
+from analytics.read import Ledger
+from collector.clock import from_ns
+from collector.events import Event, Host
+from collector.settings import (
+    Electricity,
+    EngineSettings,
+    Hardware,
+    RigSettings,
+    Settings,
+    UsageSettings,
+)
+from collector.store import Store
+
+MONTHS = int(os.environ.get("RIGLEDGER_MONTHS", "8"))
+PLACES = [
+    ("Europe/Berlin", "2026-03"),
+    ("Europe/Berlin", "2026-10"),
+    ("America/New_York", "2026-03"),
+    ("America/New_York", "2026-11"),
+    ("Australia/Lord_Howe", "2026-04"),
+    ("Australia/Lord_Howe", "2026-10"),
+    ("Asia/Kathmandu", "2026-12"),
+    ("UTC", "2028-02"),
+]
+
+
+def rig(dice: random.Random, zone: str, first: dt.date) -> Settings:
+    """Cards A to C in a pool, a small engine on A too, a model over B and C; C gives way to D."""
+    replaced = first + dt.timedelta(days=dice.randint(8, 20))
+    made = settings(
+        "A",
+        "B",
+        "C",
+        rig=RigSettings(name="desk", time_zone=zone),
+        hardware=[
+            Hardware(
+                name="box", price="17000", in_service=first.replace(year=first.year - 1),
+                life_years=4,
+            ),
+            Hardware(
+                name="card D", price="1999.99", in_service=replaced, life_years=3, cards=["D"]
+            ),
+        ],
+        electricity=[
+            Electricity(from_=dt.date(2020, 1, 1), price_per_kwh="0.17", host_watts=55),
+            Electricity(
+                from_=first + dt.timedelta(days=dice.randint(1, 25)),
+                price_per_kwh="0.2345",
+                host_watts=dice.choice([0, 91]),
+                psu_efficiency="0.92",
+            ),
+        ],
+        usage=UsageSettings(active_gap=dice.choice(["15m", "1h", "40s"])),
+    )  # fmt: skip
+    made.engines.extend(
+        [
+            EngineSettings(name="second", url="http://x:1", gpus=["A"], slots=1, pool="small"),
+            EngineSettings(name="split", url="http://x:1", gpus=["B", "C"], pool="big"),
+            EngineSettings(
+                name="on-C", url="http://x:1", gpus=["D"], slots=1, pool="pool", from_=replaced
+            ),
+        ]
+    )
+    return made
+
+
+def happenings(dice: random.Random, span: Period) -> list[Event]:
+    """A sparse month: bursts of requests, watched hours, sampled hours, outages."""
+    offset, length = (span.from_ns - START) / 1e9, (span.to_ns - span.from_ns) / 1e9
+    made: list[Event] = []
+
+    def some_time() -> float:
+        edge = dice.choice([0, length, *(86_400 * n for n in range(1, 28))])
+        return offset + dice.choice([dice.uniform(0, length), edge + dice.uniform(-90, 90)])
+
+    for burst in range(dice.choice([0, 5, 8])):
+        start = some_time()
+        for n in range(dice.randint(1, 7)):
+            at = start + dice.uniform(0, 120)
+            name = dice.choice(["on-A", "on-A", "on-B", "on-C", "second", "split"])
+            fields: dict[str, Any] = {
+                "gpus": [],
+                "ttft_ns": dice.choice([None, dice.randint(0, 200 * SECOND)]),
+                "dispatch_ns": dice.choice([None, 1_000_003]),
+                "wait_ns": dice.choice([None, None, dice.randint(0, 20 * SECOND)]),
+                "cache_read_tokens": dice.choice([None, 0, 100]),
+                "output_tokens": dice.choice([None, 7, 500]),
+                "project": dice.choice([None, "p", "q"]),
+                "model": dice.choice(["m", "n"]),
+                "session": f"s{burst}",
+            }
+            end = at + dice.uniform(0, 300)
+            made.append(attempt(f"r{burst}-{n}", at, end, engine=name, **fields))
+    for n in range(6):
+        start = some_time()
+        covers = dice.sample(["on-A", "on-B", "on-C", "split", "second"], k=3)
+        made += heartbeats(start, start + dice.uniform(60, 5000), covers, every=25, source=f"w{n}")
+    for card in "ABCD":
+        total, counter = 10**9, dice.random() < 0.7
+        for _ in range(dice.randint(0, 4)):
+            second = some_time()
+            for _ in range(dice.randint(2, 60)):
+                watts = dice.choice([30, 31, 400])
+                made.append(
+                    sample(
+                        card,
+                        round(second, 3),
+                        power_mw=dice.choice([None, watts * 1000, watts * 1000]),
+                        energy_uj_total=total if counter else None,
+                        foreign_processes=dice.choice([0, 0, 1]),
+                        util_pct=dice.choice([0, 50]),
+                    )
+                )
+                step = dice.choice([60, 60, 60, 61.5, 900, 30_000])
+                second, total = second + step, total + round(watts * step * 10**6)
+    for name in ("on-A", "second", "split"):
+        start = some_time()
+        made.append(engine(name, start, "down"))
+        made.append(engine(name, start + dice.uniform(60, 9000), "up", dice.choice([None, 1, 3])))
+    made.append(
+        Host(
+            source="collector",
+            event_id="boot",
+            rig="desk",
+            what="boot",
+            at=from_ns(span.from_ns + round(dice.uniform(0, length) * 1e9)),
+            duration_ns=dice.randint(1, 90_000 * SECOND),
+        )
+    )
+    unique = {(e.source, e.event_id): e for e in made}
+    return list(unique.values())
+
+
+def told(dice: random.Random, events: list[Event], path: Path) -> Ledger:
+    """The events as a careless world tells them: twice, shuffled, first in a wrong version."""
+    early = [
+        msgspec.structs.replace(event, duration_ns=event.duration_ns + 7)
+        for event in events
+        if hasattr(event, "ttft_ns") and dice.random() < 0.3
+    ]
+    revised = {(e.source, e.event_id) for e in early}
+    final = [
+        msgspec.structs.replace(e, revision=2) if (e.source, e.event_id) in revised else e
+        for e in events
+    ]
+    later = final + dice.sample(final, len(final) // 3)
+    dice.shuffle(later)
+    with Store(path) as store:
+        store.append(early)
+        for start in range(0, len(later), 97):
+            store.append(later[start : start + 97])
+            if dice.random() < 0.2:
+                store.seal()
+    return Ledger(path)
+
+
+def spans(made: Settings, period: Period) -> list[tuple[int, int]]:
+    """The month, cut where an assignment changes."""
+    cuts = {made.midnight_ns(e.from_) for e in made.engines}
+    bounds = [period.from_ns, *sorted(c for c in cuts if period.from_ns < c < period.to_ns)]
+    return list(zip(bounds, [*bounds[1:], period.to_ns], strict=True))
+
+
+@pytest.mark.parametrize("seed", range(MONTHS))
+def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(1000 + seed)
+    zone, name = PLACES[seed % len(PLACES)]
+    made = rig(dice, zone, dt.date.fromisoformat(f"{name}-01"))
+    period = month_of(name, made.zone)
+    now = period.to_ns + dice.choice([0, 10**12, 10**15])
+    events = [e for e in happenings(dice, period) if _told_at(e) <= now]
+    document = month(told(dice, events, tmp_path / "ledger"), made, period, now)
+    second = [Oracle(events, made, start, end, now) for start, end in spans(made, period)]
+
+    states_ns: dict[str, int] = defaultdict(int)
+    states_nano: dict[str, int] = defaultdict(int)
+    for books in second:
+        for leaf, ns in books.time.items():
+            states_ns[leaf[2]] += ns
+        for line in books.money.values():
+            for leaf, nano in line.items():
+                states_nano[leaf[2]] += nano
+    assert {k: v for k, v in document["states_ns"].items() if v} == _some(states_ns)
+    unassigned = sum(books.unassigned for books in second)
+    assert {k: v for k, v in document["states_cost_nano"].items() if v} == _some(
+        {**states_nano, "unassigned": unassigned}
+    )
+    assert document["cost_nano"]["total"] == sum(states_nano.values()) + unassigned
+    assert document["energy_uj"]["cards"] == sum(sum(b.energy.values()) for b in second)
+    for label in ("model", "project", "session"):
+        busy: dict[str, int] = defaultdict(int)
+        for books in second:
+            for group, nano in books.busy(label).items():
+                busy[group] += nano
+        rows = document["groups"][label]
+        assert {r["name"]: r["busy_cost_nano"] for r in rows if r["busy_cost_nano"]} == _some(busy)
+    by_card = sum(day.to_ns - day.from_ns for day in _days(period, made))
+    assert period.to_ns - period.from_ns == by_card
+
+
+def _some(figures: dict[str, int]) -> dict[str, int]:
+    return {name: figure for name, figure in figures.items() if figure}
+
+
+def _days(period: Period, made: Settings) -> list[Period]:
+    days, at = [], period.from_ns
+    while at < period.to_ns:
+        days.append(day_at(at, made.zone))
+        at = days[-1].to_ns
+    return days
+
+
+def _told_at(event: Any) -> int:
+    at = getattr(event, "received_at", None) or event.at
+    placed = (at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1) * 1000
+    return placed + (event.duration_ns if hasattr(event, "ttft_ns") else 0)
