@@ -8,7 +8,7 @@ from collections.abc import Callable
 from aiohttp import web
 
 from collector import guard
-from collector.clock import boot_id, from_ns, now_ns
+from collector.clock import PLACED, boot_id, from_ns
 from collector.events import Heartbeat
 from collector.manifest import make_folder
 from collector.settings import Settings, SettingsError
@@ -127,7 +127,7 @@ class Service:
                     boot_id=self._origin.boot_id,
                     witness="tap",
                     covers=covers,
-                    at=from_ns(now_ns()),
+                    at=from_ns(PLACED.now_ns()),
                 )
             )
             await asyncio.sleep(HEARTBEAT_S)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from collector.clock import boot_ns, from_ns, now_ns
+from collector.clock import PLACED, Placed, boot_ns, from_ns
 from collector.events import Attempt
 from collector.formats.answer import Observer, Told
 from collector.formats.usage import Usage
@@ -31,13 +31,21 @@ class Watch:
     """One request from its arrival to its end. All instants are on the boot clock, ns."""
 
     def __init__(
-        self, method: str, path: str, headers: Mapping[str, str], request_id: str | None
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        request_id: str | None,
+        placed: Placed = PLACED,
     ) -> None:
-        """Begin at the request's arrival; `headers` must ignore the case of names."""
+        """Begin at the request's arrival; `headers` must ignore the case of names.
+
+        `placed` tells when that was; all else is measured from there on the boot clock.
+        """
         self.operation: Operation | None = operation(method, path)
         self.copy = RequestCopy(headers.get("Content-Encoding", ""))
-        self.received_ns = now_ns()
         self._arrived_ns = boot_ns()
+        self.received_ns = placed.now_ns()
         self._headers = headers
         self.request_id = request_id
         self._counted = counts_chunks(path)

@@ -20,7 +20,7 @@ import requests
 from msgspec import Meta
 from urllib3.exceptions import HTTPError
 
-from collector.clock import boot_id, from_ns, now_ns
+from collector.clock import PLACED, Placed, boot_id, from_ns
 from collector.events import Engine, Event, Heartbeat
 from collector.settings import EngineSettings, Settings
 
@@ -50,8 +50,13 @@ class Health:
 class EngineHealth:
     """Checks the engines on threads of its own until stopped."""
 
-    def __init__(self, settings: Settings, *, interval_s: float = INTERVAL_S) -> None:
+    def __init__(
+        self, settings: Settings, *, interval_s: float = INTERVAL_S, placed: Placed = PLACED
+    ) -> None:
         self._settings = settings
+        self._placed = placed
+        self._steps_seen = 0
+        self._again_ns: int | None = None
         self._interval_s = interval_s
         self._boot_id = boot_id()
         # Random per start: a restart, even within one boot, never reuses an id.
@@ -80,14 +85,28 @@ class EngineHealth:
             due = time.monotonic()
             while not self._stop.is_set():
                 try:
-                    today = from_ns(now_ns()).astimezone(self._settings.zone).date()
+                    today = from_ns(self._placed.now_ns()).astimezone(self._settings.zone).date()
                     deliver(self._round(pool, in_force(self._settings.engines, today)))
                 except Exception:
                     log.exception("a round of health checks failed; the next one follows")
                 due = max(due + self._interval_s, time.monotonic())
                 self._stop.wait(due - time.monotonic())
 
+    def _mind_steps(self) -> None:
+        """Tell every engine anew once the clock was set, and once the time told twice is over.
+
+        What was told in that time is not read again, and would else be the last word.
+        """
+        now_ns = self._placed.now_ns()
+        steps = self._placed.steps(self._steps_seen)
+        self._steps_seen += len(steps)
+        ends = [step.at_ns - step.step_ns for step in steps if step.step_ns < 0]
+        if steps or (self._again_ns is not None and now_ns > self._again_ns):
+            self._last.clear()
+            self._again_ns = max(ends, default=None)
+
     def _round(self, pool: ThreadPoolExecutor, engines: Sequence[EngineSettings]) -> list[Event]:
+        self._mind_steps()
         for engine in engines:
             # A check that hangs past its round is left alone, not doubled.
             if engine.name not in self._pending:
@@ -118,7 +137,7 @@ class EngineHealth:
             engine=name,
             state="up" if found.up else "down",
             slots=found.slots,
-            at=from_ns(now_ns()),
+            at=from_ns(self._placed.now_ns()),
         )
 
     def _heartbeat(self, covers: list[str]) -> Heartbeat:
@@ -129,7 +148,7 @@ class EngineHealth:
             boot_id=self._boot_id,
             witness=SOURCE,
             covers=covers,
-            at=from_ns(now_ns()),
+            at=from_ns(self._placed.now_ns()),
         )
 
     def _next_id(self, what: str) -> str:

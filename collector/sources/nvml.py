@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,6 +21,7 @@ from collector.sources.nvml_wire import NO_NVML, Counter, Plan, Port, Reading, R
 
 log = logging.getLogger(__name__)
 Deliver = Callable[[list[Event]], None]
+MODULES = Path("/sys/module")
 SILENCE_S = 10.0
 # Without persistence mode the driver wakes every card first, seconds each.
 START_S = 30.0
@@ -53,6 +55,18 @@ def local_port(url: str) -> int | None:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
+def driver_load(modules: Path = MODULES) -> str | None:
+    """What tells one load of the driver from the next within a boot; None where nothing does.
+
+    A card counts its energy since the driver was loaded. The kernel gives every load of a module
+    a directory with a number of its own.
+    """
+    try:
+        return str((modules / "nvidia").stat().st_ino)
+    except OSError:
+        return None
+
+
 def current_engines(engines: list[EngineSettings], today: dt.date) -> list[Port]:
     """Where the engines in force today listen: of each name the latest entry that has begun."""
     latest: dict[str, EngineSettings] = {}
@@ -65,10 +79,19 @@ def current_engines(engines: list[EngineSettings], today: dt.date) -> list[Port]
 class NvmlSource:
     """A thread that keeps one child sampling and turns its lines into `Sample` events."""
 
-    def __init__(self, settings: Settings, *, silence_s: float = SILENCE_S) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        silence_s: float = SILENCE_S,
+        placed: clock.Placed = clock.PLACED,
+        modules: Path = MODULES,
+    ) -> None:
         """`silence_s`: a child is killed once it said nothing for so long and for three rounds."""
         self.settings = settings
         self.silence_s = silence_s
+        self._placed = placed
+        self._modules = modules
         self._boot_id = clock.boot_id()
         self._run = secrets.token_hex(8)
         self._told = 0
@@ -144,7 +167,7 @@ class NvmlSource:
             sample_seconds=self.settings.collector.sample_seconds,
             engines=current_engines(self.settings.engines, today),
             cards=self._counters,
-            boot=self._boot_id or self._run,
+            boot="-".join(filter(None, (self._boot_id or self._run, driver_load(self._modules)))),
         )
         argument = msgspec.json.encode(plan).decode()
         # -P: whatever lies in the current folder, our own packages come first.
@@ -169,7 +192,7 @@ class NvmlSource:
         seen = dict(self._status.last_seen_ns)
         for reading in told.cards:
             if not reading.lost:
-                seen[reading.device] = reading.at_ns
+                seen[reading.device] = self._placed.place(reading.at_ns)
             if reading.error is not None:
                 self._note(f"Card {reading.device}: {reading.error}")
         self._status = replace(self._status, driver=told.driver, last_seen_ns=seen)
@@ -188,7 +211,7 @@ class NvmlSource:
             boot_id=self._boot_id,
             scope="card",
             sensor="nvml",
-            at=clock.from_ns(values.pop("at_ns")),
+            at=clock.from_ns(self._placed.place(values.pop("at_ns"))),
             **values,
         )
 

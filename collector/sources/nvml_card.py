@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import msgspec
 import pynvml
 
 from collector import clock
@@ -45,6 +46,8 @@ LOST = {
 ABSENT = {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}
 ERROR_LENGTH = 256
 INT64_MAX = 2**63 - 1
+# No card draws more; a fifth is left for the counter's own jumps.
+MOST_MW = 1_500_000 * 12 // 10
 T = TypeVar("T")
 
 
@@ -122,7 +125,7 @@ class Card:
 
         A lost card gives a reading with its error alone; every other failure leaves its field.
         """
-        reading = Reading(device=self.uuid, at_ns=clock.now_ns())
+        reading = Reading(device=self.uuid, at_ns=clock.boot_ns())
         failures: list[str] = []
         before = self.counter
         try:
@@ -154,8 +157,7 @@ class Card:
     def _lose(self, before: Counter) -> None:
         """Forget the handle; a card that comes back may count its energy from 0 again."""
         self.handle = None
-        anew = before.last_mj is not None
-        self.counter = Counter(resets=before.resets + 1) if anew else before
+        self.counter = msgspec.structs.replace(before, lost=before.last_mj is not None)
 
     def _ask(self, name: str, call: Callable[[Any], T], failures: list[str]) -> T | None:
         """Make one call; its failure is noted and gives None. Raises CardLostError."""
@@ -175,11 +177,23 @@ class Card:
         mj = self._ask("energy", self._probe, failures)
         if mj is None or not 0 <= mj <= INT64_MAX // 1000:
             return
-        last = self.counter.last_mj
-        decreased = last is not None and mj < last
-        self.counter = Counter(resets=self.counter.resets + decreased, last_mj=mj)
+        anew = self._began_anew(mj, reading.at_ns)
+        resets = self.counter.resets + anew
+        self.counter = Counter(resets=resets, last_mj=mj, read_ns=reading.at_ns)
         reading.energy_uj_total = mj * 1000
         reading.counter_epoch = f"{self.boot}-{self.counter.resets}"
+
+    def _began_anew(self, mj: int, now_ns: int) -> bool:
+        """Whether the counter may have started again since it was last read.
+
+        After a loss it is believed only where it stands higher than a new one could by now.
+        """
+        last = self.counter
+        if last.last_mj is None or mj < last.last_mj:
+            return last.last_mj is not None
+        if not last.lost or last.read_ns is None:
+            return last.lost
+        return mj * clock.SECOND_NS <= MOST_MW * (now_ns - last.read_ns)
 
     def _probe(self, handle: Any) -> int | None:
         """The energy counter, mJ; None, and never asked again, where the card has none."""

@@ -14,17 +14,23 @@ class Port(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counter(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a card's energy counter stood: `last_mj` in mJ, `resets` seen in this boot."""
+    """Where a card's energy counter stood: `last_mj` in mJ, `resets` seen in this boot.
+
+    `read_ns`: when it was read, boot clock, ns. `lost`: the card has not answered since.
+    """
 
     resets: int = 0
     last_mj: int | None = None
+    read_ns: int | None = None
+    lost: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The child's orders, one JSON argument.
 
     `sample_seconds` None lets the cards decide. `cards` maps each UUID known so far to its
-    counter: they are told of even while lost. `proc` is the root of the process table.
+    counter: they are told of even while lost. `boot` names this boot and this load of the
+    driver, with which the counters start. `proc` is the root of the process table.
     """
 
     sample_seconds: float | None = None
@@ -37,7 +43,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Reading(msgspec.Struct, kw_only=True):
     """One card, once. Fields and units are those of a sample; None means not read.
 
-    `lost`: the card did not answer at all; only `error` is set then.
+    `at_ns`: when, on the boot clock, ns; the parent places it on the wall clock. `lost`: the card
+    did not answer at all; only `error` is set then.
     """
 
     device: str
