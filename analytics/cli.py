@@ -160,6 +160,8 @@ def run_sql(args: argparse.Namespace) -> int:
         print(rows.as_csv(found.names, found.rows))
     else:
         print(rows.as_table(found.names, found.numeric, found.rows))
+    for damage in found.damaged:
+        print(f"rigledger sql: left out: {damage}", file=sys.stderr)
     if found.more:
         print(f"rigledger sql: only the first {limit:,} rows; --limit 0 for all", file=sys.stderr)
     return 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from analytics.read import quoted, rows_sql
+from analytics.read import TRIES, quoted, rows_sql
 from collector.columns import TIME_FIELD, time_column
 from collector.events import KINDS
 from collector.settings import Settings
@@ -27,12 +27,16 @@ class QueryError(ValueError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a query found. `more`: rows were left out beyond the limit."""
+    """What a query found.
+
+    `more`: rows were left out beyond the limit; `damaged`: what could not be read, in words.
+    """
 
     names: list[str]
     numeric: list[bool]
     rows: list[tuple[Any, ...]]
     more: bool
+    damaged: list[str]
 
 
 def ask(settings: Settings, query: str, limit: int | None) -> Answer:
@@ -42,10 +46,25 @@ def ask(settings: Settings, query: str, limit: int | None) -> Answer:
     zone: `received_at` of an attempt, `at_time` of the others. Raises QueryError;
     FileNotFoundError, LedgerError, SchemaTooNew where the ledger cannot be read.
     """
-    found = snapshots(settings.store_path(), KINDS, *EVER)
-    with duckdb.connect(":memory:") as connection, _sentences():
-        _open(connection, found, settings.rig.time_zone)
-        _lock(connection, [file for each in found.values() for file in each.files])
+    with _sentences():
+        for tries_left in reversed(range(TRIES)):
+            found = snapshots(settings.store_path(), KINDS, *EVER)
+            files = [file for each in found.values() for file in each.files]
+            try:
+                return _answer(found, files, settings.rig.time_zone, query, limit)
+            except duckdb.Error:
+                # The collector may just have merged a file into another; a younger list has that.
+                if not tries_left or all(file.exists() for file in files):
+                    raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _answer(
+    found: dict[str, Snapshot], files: list[Path], zone: str, query: str, limit: int | None
+) -> Answer:
+    with duckdb.connect(":memory:") as connection:
+        _open(connection, found, zone)
+        _lock(connection, files)
         _require_select(connection, query)
         connection.execute(query)
         rows = connection.fetchall() if limit is None else connection.fetchmany(limit + 1)
@@ -56,6 +75,7 @@ def ask(settings: Settings, query: str, limit: int | None) -> Answer:
         [_is_number(str(kind)) for _, kind, *_ in told],
         rows[:limit],
         more,
+        [str(damage) for each in found.values() for damage in each.damaged],
     )
 
 

@@ -4,8 +4,11 @@ import csv
 import datetime as dt
 import io
 import json
+import sqlite3
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rig.events import host
@@ -14,8 +17,10 @@ from rig.ledger import attempt, engine, heartbeats, sample
 import rigledger
 from analytics.render import rows
 from analytics.sql import QueryError, ask
+from collector.clock import now_ns
 from collector.events import KINDS
 from collector.settings import RigSettings, Settings, StoreSettings
+from collector.snapshot import Snapshot, snapshots
 from collector.store import Store
 
 ZONE = "America/Los_Angeles"
@@ -108,6 +113,45 @@ def test_no_other_file_can_be_read(rig: Settings, tmp_path: Path) -> None:
 def test_our_own_variables_are_no_tables(rig: Settings) -> None:
     with pytest.raises(QueryError, match="Table with name found does not exist"):
         ask(rig, "SELECT * FROM found", None)
+
+
+def test_files_merged_meanwhile_are_read_from_their_successor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "merged"
+    settings = Settings(store=StoreSettings(path=str(path)))
+    with Store(path, compact_files=2) as store:
+        for number in range(2):
+            store.append([host(number)])
+            store.seal()
+        merged = 0
+
+        def overtaken(*asked: Any) -> dict[str, Snapshot]:
+            nonlocal merged
+            seen = snapshots(*asked)
+            merged += store.compact()
+            store.bury(now_ns())
+            return seen
+
+        monkeypatch.setattr("analytics.sql.snapshots", overtaken)
+        assert ask(settings, "SELECT count(*) FROM host", None).rows == [(2,)]
+    assert merged == 2
+
+
+def test_a_file_that_is_damaged_is_named(rig: Settings) -> None:
+    (file,) = Path(rig.store.path).glob("month=*/attempt-*.parquet")
+    file.write_bytes(b"no parquet")
+    with pytest.raises(QueryError, match=file.name):
+        ask(rig, "SELECT count(*) FROM attempt", None)
+
+
+def test_hot_rows_that_cannot_be_read_are_told(rig: Settings, sql) -> None:
+    with closing(sqlite3.connect(Path(rig.store.path) / "manifest.sqlite")) as db, db:
+        db.execute("UPDATE hot SET batch = x'00' WHERE kind = 'host'")
+    code, out, err = sql("SELECT count(*) AS hosts FROM host", "--csv")
+    assert (code, out) == (0, "hosts\n0\n")
+    assert err.startswith("rigledger sql: left out: manifest.sqlite is damaged")
+    assert "1 host rows are lost" in err
 
 
 def test_refusals_at_the_front_door(sql) -> None:
