@@ -27,7 +27,7 @@ from router.forward import (
     text,
     upload,
 )
-from router.sockets import keep_alive, kept_alive
+from router.sockets import ProbingConnector, ProbingServer
 from router.watch import Origin, Watch
 
 log = logging.getLogger("rigledger.tap")
@@ -77,11 +77,8 @@ class Tap:
         self._mark = str(origin.labels.keyed("tap", assignments.name))
         self._running: dict[asyncio.Task[object], web.RequestHandler] = {}
         self._out_of_time = False
-        # A connection of its own for each request: engines close idle ones when they like, which
-        # would fail a request that they never saw, and llama.cpp's server keeps a thread waiting
-        # on each idle connection while requests on new ones queue.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, force_close=True, socket_factory=kept_alive),
+            connector=ProbingConnector(),
             timeout=aiohttp.ClientTimeout(
                 total=limits.total_s, sock_connect=limits.connect_s, sock_read=limits.idle_s
             ),
@@ -92,7 +89,7 @@ class Tap:
             max_field_size=HEAD_BYTES,
             max_headers=1024,
         )
-        self.server = web.Server(
+        self.server = ProbingServer(
             self.handle,
             handler_cancellation=True,
             auto_decompress=False,
@@ -108,7 +105,6 @@ class Tap:
 
         What the tap refuses has never been a request to the engine, and is no event.
         """
-        keep_alive(request.get_extra_info("socket"))
         fields = end_to_end(request.raw_headers, b"host", b"expect")
         try:
             headers = text(fields)
