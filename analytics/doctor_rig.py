@@ -15,7 +15,7 @@ def cards(engines: list[EngineSettings], seen: CardFacts) -> Iterator[Finding]:
     if seen.error is not None:
         # Without engines there may be nothing to look at: a laptop that only shows the pages.
         say = problem if engines else note
-        yield say("cards", f"no card can be read: {seen.error}")
+        yield say("cards", seen.error)
         return
     uuids = [reading.device for reading in seen.readings]
     yield ok("cards", f"driver {seen.driver} knows {', '.join(uuids) or 'no card'}")

@@ -47,7 +47,7 @@ def greeting(
         f"    report     {invocation(config or DEFAULT)} report{month}",
     ]
     if from_none:
-        lines.append(f"  Your own rig: describe it in {DEFAULT.absolute()}, then start this again.")
+        lines.append(f"  Your own rig: `rigledger init` asks and writes {DEFAULT.absolute()}.")
     return "\n".join([*lines, "  Ctrl-C stops all of it.", ""])
 
 

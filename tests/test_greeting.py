@@ -82,7 +82,7 @@ def test_the_demo_says_that_it_is_one_and_how_to_leave_it(tmp_path: Path, monkey
     told = greeting.greeting(Settings(), file, threading.Event(), demo=True, from_none=True)
     assert "DEMO" in told
     assert f"--config {file} report\n" in told
-    assert f"Your own rig: describe it in {tmp_path}/rigledger.toml" in told
+    assert f"Your own rig: `rigledger init` asks and writes {tmp_path}/rigledger.toml." in told
 
 
 @pytest.mark.parametrize(

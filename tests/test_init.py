@@ -272,6 +272,14 @@ def test_an_engine_tells_of_itself():
         assert str(engine_at(url)) == "answers"
 
 
+def test_a_real_engine_tells_of_itself(two_llamas):
+    found = engine_at(two_llamas[0].url)
+    assert found.up
+    assert found.kind == "llama_cpp"
+    assert found.slots
+    assert found.model
+
+
 def test_the_systems_zone(tmp_path):
     assert system_zone({"TZ": ":Asia/Tokyo"}, tmp_path) == "Asia/Tokyo"
     assert system_zone({"TZ": "nonsense"}, tmp_path) == "UTC"

@@ -55,7 +55,7 @@ def _cards() -> list[str]:
     try:
         seen = look()
     except NoCardsSeen as error:
-        _say(f"No card was found: {error}.")
+        _say(f"{error}.")
         return []
     cards = [reading.device for reading in seen.cards]
     _say(f"Driver {seen.driver} knows {len(cards)} cards: {', '.join(cards)}")
