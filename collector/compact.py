@@ -7,21 +7,23 @@ stay on disk for a while: a reader's list may still name them.
 import logging
 import sqlite3
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collector import damage
 from collector.clock import SECOND_NS, now_ns
-from collector.columns import schema
+from collector.columns import schema, time_column
 from collector.repair import LISTED, VERSION, Listed
-from collector.seal import Segment, enlist, write_segments
+from collector.seal import Segment, enlist, write_segment
 
 log = logging.getLogger(__name__)
 SMALL_FILES = 8  # so many make a merge worth its writing
-ROWS = 200_000  # of a merged file; bounds the memory of a merge
+ROWS = 200_000  # of a merged file
+PART_ROWS = 25_000  # bounds the memory of a merge
 RETIRED_NS = 15 * 60 * SECOND_NS
 
 
@@ -65,17 +67,52 @@ def merge(
 
     Raises OSError; leaves nothing then.
     """
-    kind = group[0].kind
-    names = schema(kind).names
-    tables = [pq.read_table(folder / each.file, partitioning=None).select(names) for each in group]
-    rows = pa.concat_tables(tables)
     dropped: list[tuple[str, str, int]] = []
-    if replaced:
-        versions = list(zip(*(rows[name].to_pylist() for name in VERSION), strict=True))
-        dropped = [version for version in versions if version in replaced]
-        gone = set(dropped)
-        rows = rows.filter(pa.array([version not in gone for version in versions], pa.bool_()))
-    return write_segments(folder, kind, rows), dropped
+    parts = _parts(folder, group, replaced, dropped)
+    first = next(parts, None)
+    if first is None:
+        return [], dropped
+    merged = write_segment(folder, group[0].kind, group[0].month, chain([first], parts))
+    return [merged], dropped
+
+
+def _parts(
+    folder: Path,
+    group: list[Listed],
+    replaced: set[tuple[str, str, int]],
+    dropped: list[tuple[str, str, int]],
+) -> Iterator[pa.Table]:
+    """The rows to keep, a stretch of time after the other; `dropped` fills meanwhile."""
+    column = time_column(group[0].kind)
+    for low_ns, high_ns in _stretches(folder, group):
+        within = [(column, ">=", low_ns), (column, "<", high_ns)]
+        near = [each for each in group if each.max_ns >= low_ns and each.min_ns < high_ns]
+        tables = [
+            pq.read_table(
+                folder / each.file,
+                columns=schema(each.kind).names,
+                filters=within,
+                partitioning=None,
+            )
+            for each in near
+        ]
+        rows = pa.concat_tables(tables).sort_by(column)
+        if replaced:
+            versions = list(zip(*(rows[name].to_pylist() for name in VERSION), strict=True))
+            dropped += [version for version in versions if version in replaced]
+            keep = [version not in replaced for version in versions]
+            rows = rows.filter(pa.array(keep, pa.bool_()))
+        if rows.num_rows:
+            yield rows
+
+
+def _stretches(folder: Path, group: list[Listed]) -> Iterator[tuple[int, int]]:
+    """Stretches of time (half open) with some PART_ROWS rows each, from first row to last."""
+    column = time_column(group[0].kind)
+    tables = [pq.read_table(folder / e.file, columns=[column], partitioning=None) for e in group]
+    instants = np.sort(np.concatenate([table[column].to_numpy() for table in tables]))
+    bounds = np.unique(instants[::PART_ROWS]).tolist()
+    yield from pairwise([*bounds, int(instants[-1]) + 1])
 
 
 def replaced_versions(db: sqlite3.Connection, kind: str) -> set[tuple[str, str, int]]:

@@ -8,14 +8,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import duckdb
 import pyarrow as pa
 import uvloop
 
-from collector import guard, serve
+from collector import face, guard, serve
 from collector.clock import now_ns
 from collector.commit import Committer, Feed
 from collector.compact import RETIRED_NS
 from collector.events import Event
+from collector.manifest import LedgerError
 from collector.metrics import Tally
 from collector.settings import Settings
 from collector.sources.engine_health import EngineHealth
@@ -41,7 +43,7 @@ class Source(Protocol):
 
 
 class Sealer:
-    """Seals and merges on its own thread, when the store says so and at intervals."""
+    """Seals, merges and renews the face on its own thread, when it is due and at intervals."""
 
     def __init__(self, store: Store, *, interval_s: float = SEAL_SECONDS) -> None:
         self._store = store
@@ -63,6 +65,7 @@ class Sealer:
         self._thread.join()
 
     def _run(self) -> None:
+        self._renew_face()  # the folder may have been moved since
         while not self._stop.is_set():
             nudged = self._wake.wait(self._interval_s)
             self._wake.clear()
@@ -83,8 +86,16 @@ class Sealer:
     def _tend(self) -> None:
         rows = self._store.seal()
         merged = self._store.compact()
+        self._renew_face()
         self._store.bury(now_ns() - RETIRED_NS)
         log.info("sealed %d rows, merged %d files", rows, merged)
+
+    def _renew_face(self) -> None:
+        try:
+            face.sweep(self._store.path)
+            face.build(self._store.path)
+        except (duckdb.Error, OSError, LedgerError) as error:
+            log.error("%s is as it was before: %s", face.FACE, error)
 
 
 def sources(settings: Settings) -> list[Source]:

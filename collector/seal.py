@@ -7,10 +7,11 @@ its hot rows; a crash in between leaves a file that nobody lists and rows that a
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 import pyarrow as pa
@@ -146,7 +147,7 @@ def write_segments(folder: Path, kind: str, rows: pa.Table) -> list[Segment]:
     try:
         for month in sorted(pc.unique(months).to_pylist()):
             part = rows.filter(pc.equal(months, month)).sort_by(column)
-            segments.append(_write(folder, kind, month, part))
+            segments.append(write_segment(folder, kind, month, [part]))
     except BaseException:
         for segment in segments:
             (folder / segment.file).unlink(missing_ok=True)
@@ -154,7 +155,11 @@ def write_segments(folder: Path, kind: str, rows: pa.Table) -> list[Segment]:
     return segments
 
 
-def _write(folder: Path, kind: str, month: str, rows: pa.Table) -> Segment:
+def write_segment(folder: Path, kind: str, month: str, parts: Iterable[pa.Table]) -> Segment:
+    """Write rows of a kind and month, in parts that follow each other in time, as a durable file.
+
+    Raises OSError; leaves nothing then.
+    """
     place = folder / f"month={month}"
     if not place.exists():
         place.mkdir(mode=0o700)
@@ -163,23 +168,27 @@ def _write(folder: Path, kind: str, month: str, rows: pa.Table) -> Segment:
     aside = final.with_name(f"{final.name}.tmp")
     try:
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            pq.write_table(
-                rows,
-                file,
-                compression="zstd",
-                row_group_size=GROUP_ROWS,
-                write_page_checksum=True,
-            )
+            span = _write(file, kind, parts)
             file.flush()
             os.fsync(file.fileno())
-        size, sha256 = aside.stat().st_size, damage.digest(aside)
+        size_b, sha256 = aside.stat().st_size, damage.digest(aside)
         aside.rename(final)
         sync_folder(place)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    instants = rows[time_column(kind)]
-    bounds = pc.min_max(instants).as_py()
-    name = str(final.relative_to(folder))
-    span = (rows.num_rows, bounds["min"], bounds["max"])
-    return Segment(kind, month, name, *span, size, sha256)
+    return Segment(kind, month, str(final.relative_to(folder)), *span, size_b, sha256)
+
+
+def _write(file: BinaryIO, kind: str, parts: Iterable[pa.Table]) -> tuple[int, int, int]:
+    """Returns rows, first and last instant."""
+    rows = 0
+    bounds: list[int] = []
+    with pq.ParquetWriter(
+        file, schema(kind), compression="zstd", write_page_checksum=True
+    ) as writer:
+        for part in parts:
+            writer.write_table(part, row_group_size=GROUP_ROWS)
+            found = pc.min_max(part[time_column(kind)]).as_py()
+            rows, bounds = rows + part.num_rows, [*bounds, found["min"], found["max"]]
+    return rows, min(bounds), max(bounds)

@@ -69,6 +69,26 @@ def test_small_files_of_a_kind_and_month_become_one_in_the_order_of_time(tmp_pat
         assert len(held(tmp_path)) == 9
 
 
+def test_a_merge_in_parts_keeps_every_row_and_the_order_of_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compact, "PART_ROWS", 3)
+    seconds = [5, 5, 5, 5, 5, 1, 9, 9, 2, 7, 5, 3, 8, 8, 8, 4]  # equal instants, out of order
+    with Store(tmp_path, compact_files=2) as store:
+        for start in range(0, 16, 4):
+            numbers = range(start, start + 4)
+            store.append(
+                [host(n, duration_ns=1, at_ns=NOON_NS - seconds[n] * SECOND_NS) for n in numbers]
+            )
+            store.seal()
+        assert store.compact() == 4
+    (file,) = files(tmp_path)
+    rows = pq.read_table(file, partitioning=None)
+    assert rows["at_ns"].to_pylist() == sorted(NOON_NS - each * SECOND_NS for each in seconds)
+    assert sorted(map(int, rows["event_id"].to_pylist())) == list(range(16))
+    assert pq.read_metadata(file).num_row_groups > 3
+
+
 def test_replaced_rows_are_dropped_and_still_known(tmp_path: Path) -> None:
     with Store(tmp_path, compact_files=2) as store:
         store.append([told(1), told(2), told(3)])
