@@ -37,7 +37,8 @@ def test_every_command_named_in_the_readme_exists(command, capsys):
 
 
 def test_the_readme_names_the_commands_of_each_part():
-    assert {"up", "collect", "route", "dashboard", "report", "estimate"} <= set(commands)
+    parts = {"up", "collect", "route", "dashboard", "report", "estimate", "init", "sql", "doctor"}
+    assert parts <= set(commands)
 
 
 @pytest.mark.parametrize(("line", "output"), sessions)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from collector.invocation import invocation
 from collector.settings import Settings, SettingsError
 from collector.settings_file import DEFAULT, parse, read
 from collector.setup.ask import Questions
@@ -37,8 +38,7 @@ def init(args: argparse.Namespace) -> int:
     if args.systemd:
         _systemd(args, settings, path)
     elif not args.print:
-        option = "" if args.config is None else f" --config {path}"
-        _say(f"Look it over, then: rigledger{option} doctor; rigledger{option} up")
+        _say(f"Look it over, then: {invocation(path)} doctor; {invocation(path)} up")
     return 0
 
 
@@ -52,6 +52,7 @@ def _answers(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _cards() -> list[str]:
+    _say("Looking at the cards.")
     try:
         seen = look()
     except NoCardsSeen as error:
