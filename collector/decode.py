@@ -17,12 +17,18 @@ from collector.events import DEPTH_MAX, KINDS, AnyEvent, Event
 
 _ARRAY = msgspec.json.Decoder(list[AnyEvent])
 _ONE = msgspec.json.Decoder(AnyEvent)
+EVENTS_MAX = 50_000
+ERROR_MAX = 500
 SCAN = 128 * 1024
 COLON, QUOTE = ord(":"), ord('"')
 
 
 class Malformed(ValueError):
     """The body as a whole cannot be read."""
+
+
+class TooMany(ValueError):
+    """The body holds more events than are taken at once."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,17 @@ class Flaw(ValueError):
 def decode(body: bytes, *, ndjson: bool = False) -> tuple[list[tuple[int, Event]], list[Rejected]]:
     """Read a JSON array (or one event per line) into events with their places, and refusals.
 
-    Raises Malformed when the body is no JSON at all, or no array of objects.
+    Raises Malformed when the body is no JSON at all, or no array of objects; TooMany beyond
+    EVENTS_MAX events or lines.
     """
+    if ndjson:
+        _refuse_many(body.count(b"\n"))
     events = _canonical(body, ndjson)
     if events is not None:
+        _refuse_many(len(events))
         return list(enumerate(events)), []
     items = _lines(body) if ndjson else _array(body)
+    _refuse_many(len(items))
     try:
         # One call for all costs half of one call for each.
         return list(enumerate(msgspec.convert(items, list[AnyEvent], strict=True))), []
@@ -74,6 +85,12 @@ def _canonical(body: bytes, ndjson: bool) -> list[AnyEvent] | None:
     except (msgspec.MsgspecError, RecursionError, OverflowError):
         return None
     return events if _keys(body) == _keys(msgspec.json.encode(events)) else None
+
+
+def _refuse_many(found: int) -> None:
+    """Each refusal costs far more than the two bytes that it may take to earn one."""
+    if found > EVENTS_MAX:
+        raise TooMany(f"the body holds more than {EVENTS_MAX} events; send smaller batches")
 
 
 def _one_by_one(items: Sequence[Any]) -> tuple[list[tuple[int, Event]], list[Rejected]]:
@@ -103,7 +120,7 @@ def _rejection(index: int, item: Any, error: Exception) -> Rejected:
     if not isinstance(kind, str) or kind not in KINDS:
         kind = None
     field = path.rstrip("`").lstrip(".") or _named(message)
-    return Rejected(index, event_id, field, message, kind)
+    return Rejected(index, event_id, field[:ERROR_MAX], message[:ERROR_MAX], kind)
 
 
 def _named(message: str) -> str:

@@ -75,6 +75,15 @@ def hosts(host: str, port: int) -> frozenset[str]:
     return frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
 
 
+def reached(local: object) -> frozenset[str]:
+    """The Host of a connection's own end, as the socket tells it: an address is no name that
+    could be rebound, and where all are listened on it is one of ours."""
+    if not isinstance(local, tuple) or len(local) < 2:
+        return frozenset()
+    host, port = local[:2]
+    return frozenset({f"[{host}]:{port}" if ":" in host else f"{host}:{port}"})
+
+
 def refuse_rebound(told: Sequence[str]) -> str | None:
     """Why these Host headers are refused where only this machine can connect; the port may be a
     tunnel's. A web page that has rebound its own name to a loopback address still tells that

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from collector import guard
 from collector.body import BadEncoding, Busy, Room, TooLarge, read
 from collector.clock import now_ns
 from collector.commit import Committer, QueueFull
-from collector.decode import Malformed, Rejected, decode
+from collector.decode import Malformed, Rejected, TooMany, decode
 from collector.events import Event
 from collector.metrics import Tally, render
 from collector.settings import SettingsError
@@ -23,7 +23,16 @@ from collector.store import Receipt, Store, StoreUnavailable
 log = logging.getLogger(__name__)
 TYPES = {"application/json": False, "application/x-ndjson": True}
 BODY_SECONDS = 30.0
+# As many as one of the taps' batches may hold: their answer tells of every event.
+REJECTED_MAX = 1000
+# The library's own lines quote what a malformed request holds, the token included.
+_silent = logging.getLogger("collector.serve.http")
+_silent.disabled = True
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Unfinished(ValueError):
+    """The client left before the end of its body, or broke it."""
 
 
 class Unsupported(ValueError):
@@ -33,8 +42,10 @@ class Unsupported(ValueError):
 # What a refusal is answered with: status, and seconds to wait before the same body may be sent
 # again (none: it must not be).
 REFUSALS: dict[type[Exception], tuple[int, str | None]] = {
+    Unfinished: (400, None),
     Unsupported: (415, None),
     TooLarge: (413, None),
+    TooMany: (413, None),
     BadEncoding: (400, None),
     Malformed: (400, None),
     TimeoutError: (408, None),
@@ -83,7 +94,12 @@ async def start(door: Door, listen: str) -> tuple[web.AppRunner, int]:
     app.router.add_get("/healthz", get_healthz)
     app.router.add_get("/metrics", get_metrics)
     runner = web.AppRunner(
-        app, access_log=None, auto_decompress=False, keepalive_timeout=75, shutdown_timeout=5.0
+        app,
+        access_log=None,
+        logger=_silent,
+        auto_decompress=False,
+        keepalive_timeout=75,
+        shutdown_timeout=5.0,
     )
     await runner.setup()
     await web.SockSite(runner, server).start()
@@ -94,7 +110,8 @@ async def start(door: Door, listen: str) -> tuple[web.AppRunner, int]:
 async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
     door = request.app[DOOR]
     told = request.headers.getall(hdrs.HOST, [])
-    if refusal := guard.refuse_host(told, door.hosts):
+    here = guard.reached(request.get_extra_info("sockname"))
+    if refusal := guard.refuse_host(told, door.hosts | here):
         return _refused(403, refusal)
     if refusal := guard.refuse_origin(request.headers.getall(hdrs.ORIGIN, []), told[0]):
         return _refused(403, refusal)
@@ -102,7 +119,14 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
         refusal = guard.refuse_token(request.headers, door.secret)
         if refusal:
             return _refused(401, refusal, {hdrs.WWW_AUTHENTICATE: "Bearer"})
-    return await handler(request)
+    try:
+        return await handler(request)
+    except web.HTTPException:
+        raise
+    except Exception as error:
+        # Its text may quote the request.
+        log.error("a request failed: %s", type(error).__name__)
+        return _refused(500, "the collector failed here; its log names the kind of error")
 
 
 async def post_events(request: web.Request) -> web.Response:
@@ -111,7 +135,7 @@ async def post_events(request: web.Request) -> web.Response:
     try:
         ndjson, gzip = _form(request)
         async with asyncio.timeout(BODY_SECONDS):
-            body = await read(request.content.iter_any(), door.room, gzip=gzip)
+            body = await read(_received(request), door.room, gzip=gzip)
         try:
             return await _keep(door, bytes(body), ndjson)
         finally:
@@ -120,9 +144,17 @@ async def post_events(request: web.Request) -> web.Response:
         status, retry_after = REFUSALS[type(error)]
         if status == 503:
             log.error("events were not kept: %s", error)
-        return _refused(
-            status, str(error), {hdrs.RETRY_AFTER: retry_after} if retry_after else None
-        )
+        reason = str(error) or f"the body did not come in {BODY_SECONDS:g} s"
+        return _refused(status, reason, {hdrs.RETRY_AFTER: retry_after} if retry_after else None)
+
+
+async def _received(request: web.Request) -> AsyncIterator[bytes]:
+    """The body as it comes. Raises Unfinished."""
+    try:
+        async for chunk in request.content.iter_any():
+            yield chunk
+    except (ConnectionError, web.RequestPayloadError) as error:
+        raise Unfinished("the body ended early, or its chunks are malformed") from error
 
 
 def _form(request: web.Request) -> tuple[bool, bool]:
@@ -167,9 +199,11 @@ def _answer(
         "duplicates": receipt.duplicates,
         "rejected": [
             {"index": r.index, "event_id": r.event_id, "field": r.field, "error": r.error}
-            for r in refusals
+            for r in refusals[:REJECTED_MAX]
         ],
     }
+    if len(refusals) > REJECTED_MAX:
+        answer["rejected_more"] = len(refusals) - REJECTED_MAX
     return web.json_response(answer, status=status)
 
 

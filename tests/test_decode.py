@@ -1,6 +1,7 @@
 """What a sender may write, and what is refused by name."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rig.events import any_event, attempt_json, body, sample_json
 
-from collector.decode import Malformed, decode
+from collector.decode import Malformed, TooMany, decode
 from collector.events import Attempt, Event
 
 
@@ -216,6 +217,32 @@ def test_a_broken_line_costs_only_itself() -> None:
     events, refusals = decode(text, ndjson=True)
     assert len(events) == 1
     assert [refusal.index for refusal in refusals] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "ndjson"),
+    [
+        (b"1\n" * 5_000_000, True),
+        (b"[" + b"1," * 50_000 + b"1]", False),
+        (b"[" + b"{}," * 50_000 + b"{}]", False),
+        (b"\n".join([json.dumps(sample_json(1)).encode()] * 50_001), True),
+        (b"[" + b",".join([json.dumps(sample_json(1)).encode()] * 50_001) + b"]", False),
+    ],
+)
+def test_too_many_events_are_refused_as_a_whole(text: bytes, ndjson: bool) -> None:
+    with pytest.raises(TooMany, match="more than 50000 events"):
+        decode(text, ndjson=ndjson)
+
+
+def test_lines_without_number_take_no_memory() -> None:
+    text = b"1\n" * 5_000_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooMany):
+            decode(text, ndjson=True)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @given(st.binary(max_size=200), st.booleans())

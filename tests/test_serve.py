@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import json
+import logging
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -14,8 +15,12 @@ import requests
 from rig.door import Opened, opened
 from rig.events import attempt_json, body, sample_json
 
+from collector import serve
 from collector.body import BODY_MAX, Room
+from collector.decode import EVENTS_MAX
+from collector.serve import REJECTED_MAX
 from collector.snapshot import snapshot
+from router.delivery import BATCH_ROWS
 
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -139,6 +144,33 @@ def test_a_body_beyond_20_mib_is_refused_while_it_streams(served: Opened) -> Non
     assert served.door.room.free == Room().free
 
 
+def test_tiny_events_without_number_are_refused_before_each_is_read(served: Opened) -> None:
+    for data, headers in (
+        (gzip.compress(b"1\n" * 4_000_000), {**NDJSON, "Content-Encoding": "gzip"}),
+        (gzip.compress(b"[" + b"1," * 4_000_000 + b"1]"), GZIP),
+    ):
+        assert len(data) < 20_000
+        answer = post(served, data, headers)
+        assert answer.status_code == 413
+        assert answer.json()["error"].startswith("the body holds more than 50000 events")
+    assert served.door.room.free == Room().free
+
+
+def test_of_many_refusals_the_first_are_told_and_the_rest_counted(served: Opened) -> None:
+    answer = post(served, b"1\n" * (EVENTS_MAX - 1) + json.dumps(sample_json(1)).encode(), NDJSON)
+    assert answer.status_code == 202
+    told = answer.json()
+    assert (told["accepted"], told["rejected_more"]) == (1, EVENTS_MAX - 1 - REJECTED_MAX)
+    assert [r["index"] for r in told["rejected"]] == list(range(REJECTED_MAX))
+    assert BATCH_ROWS <= REJECTED_MAX, "a tap must learn of each of its events"
+
+
+def test_no_refusal_repeats_all_that_was_sent(served: Opened) -> None:
+    answer = post(served, body([sample_json(1, **{"x" * 100_000: 1})]))
+    assert answer.status_code == 400
+    assert len(answer.content) < 2000
+
+
 def test_a_plain_body_beyond_20_mib_is_refused_before_its_end(served: Opened) -> None:
     """The sender never finishes: only a server that counts while it reads can answer."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=30) as sock:
@@ -148,6 +180,14 @@ def test_a_plain_body_beyond_20_mib_is_refused_before_its_end(served: Opened) ->
         )
         sock.sendall(head.encode() + b" " * (BODY_MAX + 1))
         assert sock.recv(64).startswith(b"HTTP/1.1 413")
+
+
+def test_408_when_a_body_does_not_come(served: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "BODY_SECONDS", 0.1)
+    head = f"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
+    answer = sent(served, f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n[")
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"the body did not come in 0.1 s" in answer
 
 
 def test_429_when_bodies_would_fill_memory(served: Opened) -> None:
@@ -281,6 +321,55 @@ def test_the_token_is_asked_for(tmp_path: Path) -> None:
         assert requests.get(f"{served.url}/healthz", timeout=30).status_code == 200
         right = {**JSON, "Authorization": f"Bearer {secret}"}
         assert post(served, body([sample_json(1)]), right).status_code == 202
+
+
+def test_nothing_of_a_malformed_request_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "-".join(["correct", "horse", "battery"])
+    head = "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n" + (
+        f"Authorization: Bearer {secret}\r\nContent-Type: application/json\r\n"
+    )
+    with caplog.at_level(logging.DEBUG), opened(tmp_path, secret=secret) as served:
+        head = head.format(port=served.port)
+        assert sent(served, head[:-2] + "\0\r\n\r\n").startswith(b"HTTP/1.0 400")
+        chunked = f"{head}Transfer-Encoding: chunked\r\n\r\nZZ\r\n"
+        assert sent(served, chunked).startswith(b"HTTP/1.0 400")
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as leaver:
+            leaver.sendall(f"{head}Content-Length: 100\r\n\r\n[".encode())
+        assert requests.get(f"{served.url}/healthz", timeout=30).status_code == 200
+    for record in caplog.records:
+        assert record.exc_info is None, record
+        assert secret not in record.getMessage()
+    assert served.door.room.free == Room().free
+
+
+def sent(served: Opened, asked: str) -> bytes:
+    """What a raw request is answered with."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as sock:
+        sock.sendall(asked.encode())
+        return sock.recv(4096)
+
+
+def test_a_failure_inside_is_logged_by_its_kind_alone(
+    served: Opened, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(served.door.store, "counters", broken)
+    assert requests.get(f"{served.url}/metrics", timeout=30).status_code == 500
+    assert [record.getMessage() for record in caplog.records] == ["a request failed: RuntimeError"]
+
+
+def test_on_all_addresses_each_of_them_is_a_host(tmp_path: Path) -> None:
+    with opened(tmp_path, listen="0.0.0.0:0") as served:
+        # 127.0.0.2 stands for an address of this machine that no setting names.
+        for host, status in ((f"127.0.0.2:{served.port}", 200), (f"192.0.2.1:{served.port}", 403)):
+            asked = f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+            with socket.create_connection(("127.0.0.2", served.port), timeout=30) as sock:
+                sock.sendall(asked.encode())
+                assert sock.recv(4096).startswith(f"HTTP/1.1 {status}".encode())
 
 
 def test_unknown_paths_and_methods(served: Opened) -> None:

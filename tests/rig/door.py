@@ -27,7 +27,13 @@ class Opened:
 
 
 @contextmanager
-def opened(path: Path, *, secret: str | None = None, max_events: int = 100_000) -> Iterator[Opened]:
+def opened(
+    path: Path,
+    *,
+    secret: str | None = None,
+    max_events: int = 100_000,
+    listen: str = "127.0.0.1:0",
+) -> Iterator[Opened]:
     """Serve a ledger until the block ends."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
@@ -37,7 +43,7 @@ def opened(path: Path, *, secret: str | None = None, max_events: int = 100_000) 
         committer = Committer(store, max_events=max_events, observe=tally.kept)
         door = Door(store, committer, tally, secret)
         try:
-            starting = asyncio.run_coroutine_threadsafe(start(door, "127.0.0.1:0"), loop)
+            starting = asyncio.run_coroutine_threadsafe(start(door, listen), loop)
             runner, port = starting.result()
             try:
                 yield Opened(door, port)
