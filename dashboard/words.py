@@ -4,6 +4,8 @@ import datetime as dt
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from analytics.render.rounding import in_units
+
 NANO = 1_000_000_000
 UNKNOWN = "unknown"
 MINUS = "\N{MINUS SIGN}"
@@ -50,18 +52,9 @@ def decimals_for(nano: int) -> int:
 
 
 def parts(amounts: Sequence[int], decimals: int) -> list[str]:
-    """Amounts as they are printed beside their sum: rounded so that the print adds up too.
-
-    Largest remainder, ties in order; `amounts` in nano-units.
-    """
+    """Amounts, in nano-units, as they are printed beside their sum: the print adds up too."""
     unit = 10 ** (9 - decimals)
-    floors = [amount // unit for amount in amounts]
-    total = round(Decimal(sum(amounts)) / unit)
-    short = total - sum(floors)
-    order = sorted(range(len(amounts)), key=lambda i: (-(amounts[i] % unit), i))
-    for i in order[:short]:
-        floors[i] += 1
-    return [cents(units * unit, decimals) for units in floors]
+    return [cents(units * unit, decimals) for units in in_units(amounts, unit)]
 
 
 def least(decimals: int) -> str:

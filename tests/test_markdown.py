@@ -19,6 +19,10 @@ def month(**changes: Any) -> dict[str, Any]:
         "rig": "desk",
         "currency": "USD",
         "cost_nano": {"total": 10 * NANO, "capital": 8 * NANO, "energy": 2 * NANO},
+        "at_least": [],
+        "marginal_at_least": False,
+        "unattributed_cost_nano": 0,
+        "unallocated_cost_nano": 0,
         "capacity_ns": 4 * HOUR,
         "states_ns": {"busy": 1 * HOUR, "idle": 3 * HOUR, "off": 0},
         "states_cost_nano": {"busy": 4 * NANO, "idle": 6 * NANO, "off": 0, "unassigned": 0},
@@ -118,6 +122,7 @@ EXPECTED = """\
 |  |  |  |  |
 | --- | ---: | ---: | ---: |
 | agent | 7 requests | 4.00 | 10.00 |
+| = |  | 4.00 | 10.00 |
 
 ## The same requests at an API's declared prices, in USD
 
@@ -167,7 +172,8 @@ def test_every_table_is_whole() -> None:
     for rows in tables:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
         assert re.fullmatch(r"\|( -+:? \|)+", rows[1])
-    assert "- and 2 more; --format json has them all" in page.splitlines()
+    assert "| 2 more | 21 requests | 0.00 | 0.00 |" in page.splitlines()
+    assert "- --format json has them all" in page.splitlines()
 
 
 def test_text_and_markdown_say_the_same() -> None:

@@ -3,8 +3,10 @@
 `blocks` is what the report says, in no format; `as_text` lays it out as plain text.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+from analytics.render.rounding import in_units
 
 HOUR_NS = 3_600_000_000_000
 STEPS = {
@@ -42,6 +44,7 @@ def blocks(month: dict[str, Any]) -> list[Block]:
     """The report in its order; money in the currency, four decimals for prices.
 
     The first block is the title and its sentences; in the others a plain string is a heading.
+    Parts are rounded so that they add up to their sum as printed; what is empty is left out.
     """
     parts = [
         _head(month),
@@ -71,61 +74,81 @@ def _head(month: dict[str, Any]) -> Iterable[Part]:
     period, tokens = month["period"], month["tokens"]
     provisional = " · provisional, still running" if period["provisional"] else ""
     yield f"{month['rig']} · {period['name']} · {period['time_zone']}{provisional}"
-    price = month["cost_per_mtok"]["full"]["output"]
-    if price is None:
-        yield "No output tokens in this period, so a million of them has no price."
-    else:
-        yield f"{_amount(price)} {month['currency']} per million output tokens, everything included"
+    yield _answer(month)
     yield (
         f"{tokens['requests']:,} requests · {tokens['output']:,} output tokens ·"
         f" {tokens['input']:,} input tokens, {tokens['cache_read']:,} of them cached"
     )
 
 
+def _answer(month: dict[str, Any]) -> str:
+    price, reasons = month["cost_per_mtok"]["full"]["output"], month["at_least"]
+    if price is None:
+        return "No output tokens in this period, so a million of them has no price."
+    if reasons and not price:
+        return f"What a million output tokens cost is unknown: {'; '.join(reasons)}."
+    told = f"{_amount(price)} {month['currency']} per million output tokens"
+    return f"at least {told}" if reasons else f"{told}, everything included"
+
+
 def _money(month: dict[str, Any]) -> Iterable[Part]:
-    cost, prices = month["cost_nano"], month["cost_per_mtok"]
+    cost, prices, least = month["cost_nano"], month["cost_per_mtok"], bool(month["at_least"])
+    names = ("capital", "energy")
     yield f"Cost in {month['currency']}"
-    for name in ("capital", "energy", "total"):
-        yield _row(name, f"{cost[name] / 1e9:,.2f}")
+    for name, shown in zip(names, _cents([cost[name] for name in names]), strict=True):
+        # A part that nobody has priced or read is not zero.
+        yield _row(name, "unknown" if least and not cost[name] else shown)
+    yield _row(_least("total", least), f"{cost['total'] / 1e9:,.2f}")
+    if not month["tokens"]["output"]:
+        return
     yield "Per million output tokens"
     labels = {
-        "full": "full (all cost)",
-        "active": "active (busy share)",
-        "marginal": "marginal (energy above idle)",
+        "full": ("full", "(all cost)", least),
+        "active": ("active", "(busy share)", least),
+        "marginal": ("marginal", "(energy above idle)", month["marginal_at_least"]),
     }
-    for name, label in labels.items():
-        yield _row(label, _amount(prices[name]["output"]))
+    for name, (label, meaning, at_least) in labels.items():
+        price = prices[name]["output"]
+        known = price if price or not at_least else None
+        yield _row(f"{_least(label, at_least and known is not None)} {meaning}", _amount(known))
+
+
+def _least(label: str, at_least: bool) -> str:
+    return f"{label}, at least" if at_least else label
 
 
 def _waterfall(month: dict[str, Any]) -> Iterable[Part]:
-    steps = month["waterfall_nano_per_mtok"]
-    if steps is None:
+    steps = [step for step in month["waterfall_nano_per_mtok"] or [] if step["nano_per_mtok"]]
+    if not steps:
         return
     yield "Where it went, per million output tokens"
-    for step in steps:
-        if step["nano_per_mtok"]:
-            yield _row(STEPS[step["step"]], _amount(step["nano_per_mtok"]))
-    yield _row("=", _amount(sum(step["nano_per_mtok"] for step in steps)))
+    amounts = [step["nano_per_mtok"] for step in steps]
+    for step, units in zip(steps, in_units(amounts, 100_000), strict=True):
+        yield _row(STEPS[step["step"]], f"{units / 1e4:,.4f}")
+    yield _row("=", _amount(sum(amounts)))
 
 
 def _states(month: dict[str, Any]) -> Iterable[Part]:
+    cost, ns = month["states_cost_nano"], month["states_ns"]
+    names = [name for name in cost if ns.get(name) or cost[name]]
+    if not names:
+        return
     yield f"Card-hours, and what they cost in {month['currency']}"
-    cost = month["states_cost_nano"]
-    for state, ns in month["states_ns"].items():
-        if ns or cost[state]:
-            yield _row(state, f"{ns / HOUR_NS:,.2f} h", f"{cost[state] / 1e9:,.2f}")
-    yield _row("=", f"{month['capacity_ns'] / HOUR_NS:,.2f} h", f"{_total(month):,.2f}")
-
-
-def _total(month: dict[str, Any]) -> float:
-    nano: int = month["cost_nano"]["total"] - month["states_cost_nano"]["unassigned"]
-    return nano / 1e9
+    hours = in_units([ns.get(name, 0) for name in names], HOUR_NS // 100)
+    money = _cents([cost[name] for name in names])
+    for name, spent, amount in zip(names, hours, money, strict=True):
+        yield _row(STEPS.get(name, name), f"{spent / 100:,.2f} h" if name in ns else "", amount)
+    total = f"{month['cost_nano']['total'] / 1e9:,.2f}"
+    yield _row("=", f"{month['capacity_ns'] / HOUR_NS:,.2f} h", total)
 
 
 def _layers(month: dict[str, Any]) -> Iterable[Part]:
     layers = month["layers"]
+    names = ("hours", "occupancy", "throughput")
+    if not layers["peak"] and all(layers[name] is None for name in names):
+        return
     yield "Layers: hours × occupancy × throughput × what the cards could do = output tokens"
-    for name in ("hours", "occupancy", "throughput"):
+    for name in names:
         yield _row(name, "unknown" if layers[name] is None else f"{layers[name]:.1%}")
     for card, peak in layers["peak"].items():
         when = f", {peak['from'][:16]}" if peak["from"] else ""
@@ -135,31 +158,68 @@ def _layers(month: dict[str, Any]) -> Iterable[Part]:
 
 
 def _groups(month: dict[str, Any]) -> Iterable[Part]:
+    groups = month["groups"]["project"]
+    if not groups:
+        return
     yield f"By project, in {month['currency']}: busy cost, and full cost with its share of the rest"
-    rows = month["groups"]["project"]
-    for group in rows[:SHOWN_GROUPS]:
-        yield _row(
-            group["name"],
-            f"{group['requests']:,} requests",
-            f"{group['busy_cost_nano'] / 1e9:,.2f}",
-            f"{group['full_cost_nano'] / 1e9:,.2f}",
-        )
-    if len(rows) > SHOWN_GROUPS:
-        yield Note(f"and {len(rows) - SHOWN_GROUPS} more; --format json has them all")
+    lines = [line for line in (*_shown(groups), _unshared(month)) if any(line[1:])]
+    busy = _cents([line.busy_nano for line in lines])
+    full = _cents([line.full_nano for line in lines])
+    for line, *costs in zip(lines, busy, full, strict=True):
+        yield _row(line.name, f"{line.requests:,} requests" if line.requests else "", *costs)
+    totals = month["states_cost_nano"]["busy"], month["cost_nano"]["total"]
+    yield _row("=", "", *(f"{nano / 1e9:,.2f}" for nano in totals))
+    if len(groups) > SHOWN_GROUPS:
+        yield Note("--format json has them all")
+
+
+class _Line(NamedTuple):
+    """What one or several groups carry."""
+
+    name: str
+    requests: int
+    busy_nano: int
+    full_nano: int
+
+
+def _shown(groups: list[dict[str, Any]]) -> Iterator[_Line]:
+    """The dearest groups, and the others together."""
+    every = [
+        _Line(g["name"], g["requests"], g["busy_cost_nano"], g["full_cost_nano"]) for g in groups
+    ]
+    yield from every[:SHOWN_GROUPS]
+    if others := every[SHOWN_GROUPS:]:
+        sums = (sum(column) for column in list(zip(*others, strict=True))[1:])
+        yield _Line(f"{len(others)} more", *sums)
+
+
+def _unshared(month: dict[str, Any]) -> _Line:
+    """What no request carries: busy time of none in particular, and cards without any."""
+    return _Line(
+        "of no request", 0, month["unattributed_cost_nano"], month["unallocated_cost_nano"]
+    )
 
 
 def _compare(month: dict[str, Any]) -> Iterable[Part]:
-    if not month["compare"]:
+    if not month["compare"] or not month["tokens"]["requests"]:
         return
     yield f"The same requests at an API's declared prices, in {month['currency']}"
     for entry in month["compare"]:
-        yield _row(entry["name"], "same hits", f"{entry['same_hits_nano'] / 1e9:,.2f}")
-        yield _row("", "no cache", f"{entry['no_cache_nano'] / 1e9:,.2f}")
-        yield _row("", "saved, full", f"{entry['savings_full_nano'] / 1e9:+,.2f}")
-        if entry["savings_marginal_nano"] is not None:
-            yield _row("", "saved, marginal", f"{entry['savings_marginal_nano'] / 1e9:+,.2f}")
+        yield from _bill(entry)
         if entry["unpriced_requests"]:
             yield _row("", f"{entry['unpriced_requests']:,} requests could not be priced")
+
+
+def _bill(entry: dict[str, Any]) -> Iterable[Part]:
+    if entry["same_hits_nano"] is None:
+        yield _row(entry["name"], "unknown")
+        return
+    yield _row(entry["name"], "same hits", f"{entry['same_hits_nano'] / 1e9:,.2f}")
+    yield _row("", "no cache", f"{entry['no_cache_nano'] / 1e9:,.2f}")
+    for name in ("full", "marginal"):
+        saved = entry[f"savings_{name}_nano"]
+        if saved is not None:
+            yield _row("", f"saved, {name}", f"{saved / 1e9:+,.2f}")
 
 
 def _quality(month: dict[str, Any]) -> Iterable[Part]:
@@ -170,6 +230,11 @@ def _quality(month: dict[str, Any]) -> Iterable[Part]:
 
 def _row(label: str, *values: str) -> Row:
     return Row(label, values)
+
+
+def _cents(amounts: Sequence[int]) -> list[str]:
+    """Amounts that stand above their sum, to the cent."""
+    return [f"{cents / 100:,.2f}" for cents in in_units(amounts, 10_000_000)]
 
 
 def _amount(nano: int | None) -> str:

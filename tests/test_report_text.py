@@ -1,0 +1,130 @@
+"""The report as text: bounds are called bounds, parts meet their sum, emptiness is silent."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_markdown import HOUR, NANO, month
+
+from analytics.render.report import as_text
+from analytics.render.rounding import in_units
+
+
+def lines(told: dict[str, Any]) -> list[str]:
+    """The text's lines with single spaces."""
+    return [" ".join(line.split()) for line in as_text(told).splitlines()]
+
+
+def section(told: dict[str, Any], heading: str) -> list[str]:
+    """The rows below a heading."""
+    text = lines(told)
+    start = next(index for index, line in enumerate(text) if line.startswith(heading)) + 1
+    return text[start : [*text[start:], ""].index("") + start]
+
+
+@given(st.lists(st.integers(-(10**13), 10**13), max_size=9), st.integers(1, 10**8))
+def test_parts_in_units_add_up_and_are_less_than_one_unit_off(
+    amounts: list[int], unit: int
+) -> None:
+    parts = in_units(amounts, unit)
+    assert abs(2 * (sum(parts) * unit - sum(amounts))) <= unit
+    assert all(abs(p * unit - a) < unit for p, a in zip(parts, amounts, strict=True))
+
+
+def test_a_cost_that_is_only_a_bound_is_never_called_everything() -> None:
+    reasons = ["2.0 h of card time went without an energy reading"]
+    told = lines(month(at_least=reasons, marginal_at_least=True))
+    assert told[1] == "at least 4.0000 USD per million output tokens"
+    assert "everything" not in " ".join(told)
+    assert "total, at least 10.00" in told
+    assert "full, at least (all cost) 4.0000" in told
+    assert "marginal (energy above idle) unknown" in told
+
+
+def test_what_nobody_has_priced_is_unknown_and_not_zero() -> None:
+    nothing = {"output": 0}
+    told = lines(
+        month(
+            at_least=["no hardware price is set", "no electricity price is set"],
+            marginal_at_least=True,
+            cost_nano={"total": 0, "capital": 0, "energy": 0},
+            cost_per_mtok={"full": nothing, "active": nothing, "marginal": {"output": None}},
+        )
+    )
+    assert told[1] == (
+        "What a million output tokens cost is unknown:"
+        " no hardware price is set; no electricity price is set."
+    )
+    assert {"capital unknown", "energy unknown", "full (all cost) unknown"} <= set(told)
+
+
+def test_printed_parts_meet_the_printed_total() -> None:
+    third = NANO // 3
+    told = month(
+        cost_nano={"total": 2 * third, "capital": third, "energy": third},
+        states_ns={"busy": HOUR // 3, "idle": HOUR // 3, "off": HOUR // 3 + 1},
+        states_cost_nano={"busy": third, "idle": third - 5, "off": 0, "unassigned": 5},
+        capacity_ns=HOUR,
+    )
+    assert section(told, "Cost in")[:3] == ["capital 0.34", "energy 0.33", "total 0.67"]
+    assert section(told, "Card-hours") == [
+        "busy 0.33 h 0.34",
+        "idle 0.33 h 0.33",
+        "off 0.34 h 0.00",
+        "no card in service 0.00",
+        "= 1.00 h 0.67",
+    ]
+
+
+def test_projects_and_what_no_request_carries_meet_the_totals() -> None:
+    projects = [
+        {"name": f"p{n}", "requests": 1, "busy_cost_nano": NANO // 4, "full_cost_nano": NANO // 2}
+        for n in range(12)
+    ]
+    told = month(
+        groups={"project": projects},
+        unattributed_cost_nano=1 * NANO,
+        unallocated_cost_nano=4 * NANO,
+    )
+    rows = section(told, "By project")
+    assert rows[-4:] == [
+        "2 more 2 requests 0.50 1.00",
+        "of no request 1.00 4.00",
+        "= 4.00 10.00",
+        "--format json has them all",
+    ]
+    money = [[float(part) for part in re.findall(r"\d+\.\d\d", row)] for row in rows[:-1]]
+    assert [round(sum(column), 2) for column in zip(*money[:-1], strict=True)] == money[-1]
+
+
+def test_sections_without_anything_to_say_are_left_out() -> None:
+    told = month(
+        cost_nano={"total": 0, "capital": 0, "energy": 0},
+        capacity_ns=0,
+        states_ns={"busy": 0, "idle": 0},
+        states_cost_nano={"busy": 0, "idle": 0, "unassigned": 0},
+        tokens={"requests": 0, "input": 0, "cache_read": 0, "output": 0},
+        cost_per_mtok={n: {"output": None} for n in ("full", "active", "marginal")},
+        waterfall_nano_per_mtok=None,
+        layers={"hours": None, "occupancy": None, "throughput": None, "peak": {}},
+        groups={"project": []},
+    )
+    headings = [block.splitlines()[0] for block in as_text(told).split("\n\n")]
+    assert headings == ["desk · 2026-10 · UTC", "Cost in USD", "To doubt"]
+
+
+@pytest.mark.parametrize("unpriced", [0, 7])
+def test_a_bill_that_nobody_can_write_is_unknown(unpriced: int) -> None:
+    entry = {
+        "name": "an API",
+        "same_hits_nano": None,
+        "no_cache_nano": None,
+        "savings_full_nano": None,
+        "savings_marginal_nano": None,
+        "unpriced_requests": unpriced,
+    }
+    rows = section(month(compare=[entry]), "The same requests")
+    more = ["7 requests could not be priced"] if unpriced else []
+    assert rows == ["an API unknown", *more]
