@@ -11,6 +11,8 @@ from analytics.estimate_flags import FlagError, add_flags, assumptions
 from analytics.render.estimate import as_text
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from analytics.finding import Finding
     from collector.settings import Settings
 
@@ -108,12 +110,46 @@ def _document(args: argparse.Namespace) -> tuple[str, str]:
     period = month_of(args.month, zone) if args.month else month_before(month_at(now, zone), zone)
     if period.from_ns > now:
         raise ValueError(f"{period.name} has not begun; name a month that has")
-    found = month(Ledger(settings.store_path()), settings, period, now)
+    store = settings.store_path()
+    try:
+        if args.month is None:
+            _require_begun(store, zone, period.to_ns, args.config)
+        found = month(Ledger(store), settings, period, now)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error}{_demo_hint(store)}") from None
     if args.format == "json":
         return period.name, json.dumps(found, ensure_ascii=False, indent=2)
     if args.format == "md":
         return period.name, markdown.as_markdown(found)
     return period.name, report.as_text(found)
+
+
+def _require_begun(store: Path, zone: "ZoneInfo", before_ns: int, config: Path | None) -> None:
+    """Raise ValueError where the books begin after the last full month: it would be empty."""
+    from analytics.periods import day_at, month_at
+    from collector.invocation import invocation
+    from collector.snapshot import first_ns
+
+    # What the host's own log tells of the time before was not watched.
+    first = first_ns(store, ("attempt", "heartbeat", "sample", "engine"))
+    if first is None:
+        raise ValueError(f"{store} holds no event yet; leave `rigledger up` running")
+    if first >= before_ns:
+        raise ValueError(
+            f"The books begin {day_at(first, zone).name};"
+            f" try `{invocation(config)} report {month_at(first, zone).name}`"
+        )
+
+
+def _demo_hint(store: Path) -> str:
+    """How to report on the demo, where its ledger is the only one."""
+    from collector.invocation import invocation
+    from collector.manifest import MANIFEST
+
+    config = store / "demo" / "rigledger.toml"
+    if not (config.is_file() and (config.parent / MANIFEST).is_file()):
+        return ""
+    return f"; the demo's books: `{invocation(config)} report`"
 
 
 def _add_sql(subparsers: "Subparsers") -> None:

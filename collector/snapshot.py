@@ -66,6 +66,24 @@ def snapshots(path: Path, kinds: Iterable[str], from_ns: int, to_ns: int) -> dic
         return {kind: _held(db, path, (kind, from_ns, to_ns), hot, present) for kind in schemas}
 
 
+def first_ns(path: Path, kinds: Iterable[str]) -> int | None:
+    """The earliest instant that a row of these kinds is placed at; None where there is no row.
+
+    Raises FileNotFoundError, SchemaTooNew, LedgerError.
+    """
+    wanted = list(kinds)
+    marks = ",".join("?" * len(wanted))
+    with reading(path) as db:
+        if require_known(db, path / MANIFEST) == 0:
+            return None
+        found = [
+            db.execute(f"SELECT min(min_ns) FROM {table} WHERE kind IN ({marks})", wanted)  # noqa: S608
+            for table in ("segment", "hot")
+        ]
+        told = [first for ((first,),) in found if first is not None]
+    return min(told, default=None)
+
+
 def damaged(path: Path) -> list[Damage]:
     """What was ever found damaged in the ledger at `path`, oldest first: rows that no reading has.
 

@@ -1,13 +1,21 @@
 """`rigledger report` at the front door: text and JSON of the same month, and its refusals."""
 
+import datetime as dt
 import json
+import os
+import random
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from rig.ledger import attempt, heartbeats, ledger
 
 import rigledger
+from collector.events import Event
 from collector.settings import load
+from collector.store import Store
 
 CONFIG = """
 [store]
@@ -118,6 +126,45 @@ def test_a_missing_ledger_says_how_to_get_one(
     assert "rigledger" in err
 
 
+def test_books_that_begin_this_month_say_which_month_to_try(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = dt.datetime.now(dt.UTC)
+    fresh = config.with_name("fresh.toml")
+    fresh.write_text(config.read_text().replace("/ledger", "/fresh"))
+    path = load(fresh).store_path()
+    with Store(path) as store:
+        code, out, err = run(capsys, "--config", str(fresh), "report")
+        assert (code, out) == (2, "")
+        assert err == f"rigledger report: {path} holds no event yet; leave `rigledger up` running\n"
+        beat = heartbeats(0, 10, ["on-A"])[0]
+        store.append([msgspec.structs.replace(beat, at=now)])
+    code, out, err = run(capsys, "--config", str(fresh), "report")
+    assert (code, out) == (2, "")
+    assert err == (
+        f"rigledger report: The books begin {now:%Y-%m-%d};"
+        f" try `rigledger --config {fresh} report {now:%Y-%m}`\n"
+    )
+    # Asked for by name, the month before is told as it is.
+    before = now.replace(day=1) - dt.timedelta(days=1)
+    assert run(capsys, "--config", str(fresh), "report", f"{before:%Y-%m}")[0] == 0
+
+
+def test_where_only_the_demo_has_books_its_command_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rigledger.toml"
+    file.write_text(CONFIG.format(path=tmp_path / "data"))
+    demo = tmp_path / "data" / "demo"
+    demo.mkdir(parents=True)
+    (demo / "rigledger.toml").touch()
+    _, _, err = run(capsys, "--config", str(file), "report")
+    assert "demo's" not in err
+    Store(demo).close()
+    _, _, err = run(capsys, "--config", str(file), "report")
+    assert err.endswith(f"; the demo's books: `rigledger --config {demo}/rigledger.toml report`\n")
+
+
 def test_markdown_is_written_where_asked(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,3 +183,28 @@ def test_a_folder_gets_a_file_named_by_the_month(
         args = ("report", "2026-10", "--format", form, "--out", str(tmp_path))
         assert run(capsys, "--config", str(config), *args) == (0, "", "")
         assert (tmp_path / f"report-2026-10.{ending}").read_text().endswith("\n")
+
+
+def test_the_number_of_threads_changes_no_byte(tmp_path: Path) -> None:
+    dice = random.Random(3)
+    events: list[Event] = [*heartbeats(0, 7200, ["on-A"])]
+    for n in range(400):
+        start = dice.uniform(0, 7000)
+        events.append(
+            attempt(f"r{n}", start, start + dice.uniform(0, 90), "GPU-a", engine="on-A",
+                    ttft_ns=dice.randint(1, 10**10), project=dice.choice("pqr"))
+        )  # fmt: skip
+    file = tmp_path / "rigledger.toml"
+    printed = []
+    for threads in ("1", "7"):
+        file.write_text(CONFIG.format(path=tmp_path / f"ledger-{threads}"))
+        dice.shuffle(events)
+        ledger(load(file).store_path(), events)
+        command = [sys.executable, "-m", "rigledger", "--config", str(file), "report", "2026-10"]
+        environment = {**os.environ, "POLARS_MAX_THREADS": threads}
+        done = subprocess.run(
+            [*command, "--json"], capture_output=True, check=True, env=environment
+        )
+        printed.append(done.stdout)
+    assert printed[0] == printed[1]
+    assert len(json.loads(printed[0])["groups"]["session"]) == 1

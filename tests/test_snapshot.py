@@ -12,7 +12,7 @@ from rig.ledger import heartbeats
 from collector.clock import SECOND_NS
 from collector.columns import schema
 from collector.manifest import LedgerError
-from collector.snapshot import conflicts, snapshot, snapshots
+from collector.snapshot import conflicts, first_ns, snapshot, snapshots
 from collector.store import Store
 
 EVER = (0, 2**62)
@@ -53,6 +53,21 @@ def test_a_manifest_just_created_is_empty(tmp_path: Path) -> None:
     (tmp_path / "manifest.sqlite").touch()
     assert snapshot(tmp_path, "host", *EVER).hot.num_rows == 0
     assert conflicts(tmp_path) == {}
+
+
+def test_the_books_begin_with_the_earliest_row_of_the_kinds_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "manifest.sqlite").touch()
+    assert first_ns(tmp_path, ["host"]) is None
+    hour_ns = 3_600 * SECOND_NS
+    with Store(tmp_path) as store:
+        assert first_ns(tmp_path, ["host"]) is None
+        store.append([host(1, at_ns=NOON_NS + hour_ns)])
+        assert first_ns(tmp_path, ["host", "sample"]) == NOON_NS + hour_ns
+        assert first_ns(tmp_path, ["sample"]) is None
+        store.seal()
+        assert first_ns(tmp_path, ["host"]) == NOON_NS + hour_ns
+        store.append([host(2, at_ns=NOON_NS)])
+        assert first_ns(tmp_path, ["host"]) == NOON_NS
 
 
 def test_an_unknown_kind_is_the_callers_mistake(tmp_path: Path) -> None:
