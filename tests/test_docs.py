@@ -10,6 +10,7 @@ import pytest
 
 import rigledger
 from collector.settings_file import parse
+from router.watch import PROJECT_HEADER, SESSION_HEADERS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -59,6 +60,11 @@ def test_the_settings_in_the_readme_are_accepted():
     taps = {tap.engine: tap.listen for tap in settings.taps}
     assert list(taps) == [engine.name for engine in settings.engines]
     assert all(f"`{listen}`" in README for listen in taps.values())
+
+
+def test_the_readme_names_the_headers_that_the_taps_take():
+    told = {word.lower() for word in re.findall(r"`(X-[\w-]+)`", README)}
+    assert told == {PROJECT_HEADER, *SESSION_HEADERS}
 
 
 def test_every_make_target_has_help():
