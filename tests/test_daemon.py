@@ -3,14 +3,18 @@
 import datetime as dt
 import json
 import os
+import queue
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -73,6 +77,98 @@ def test_an_engine_that_is_not_there_is_down() -> None:
     with engine({}) as url:
         pass
     assert check(at(url)) == Health(False, None)
+
+
+@contextmanager
+def spoken(*parts: bytes, every_s: float = 0.0) -> Iterator[str]:
+    """A server that says this on each connection, the last part again and again."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=speak, args=(server.accept()[0],), daemon=True).start()
+
+    def speak(sock: socket.socket) -> None:
+        with sock, suppress(OSError):
+            sock.recv(4096)
+            for part in chain(parts, repeat(parts[-1]) if every_s else ()):
+                sock.sendall(part)
+                time.sleep(every_s)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+        thread.join()
+
+
+@pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 ", b""])
+def test_an_answer_in_dribbles_is_none(start: bytes) -> None:
+    with spoken(start, b"a", every_s=0.05) as url:
+        found = check(at(url), within_s=0.3)
+    assert found == Health(False, None)
+    assert found.reason == "TimeoutError: no whole answer within 0.3 s"
+
+
+def test_a_body_in_dribbles_hides_only_what_it_would_tell() -> None:
+    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9999\r\n\r\n"
+    with spoken(head, b" ", every_s=0.05) as url:
+        assert check(at(url, kind="llama_cpp", slots=3), within_s=0.3) == Health(True, 3)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 302 Found\r\nLocation: /\xff\xfe\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 \xff\r\nX-\xff: \xff\r\nContent-Length: 0\r\n\r\n",
+    ],
+)
+def test_odd_bytes_are_an_answer(said: bytes) -> None:
+    with spoken(said) as url:
+        assert check(at(url)) == Health(True, None)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://a..b:1", "http://[::1", "x"])
+def test_an_address_that_is_none_is_down(url: str) -> None:
+    assert check(at(url)) == Health(False, None)
+
+
+def test_one_odd_engine_hides_no_other() -> None:
+    rounds: queue.Queue[list[Event]] = queue.Queue()
+    with engine({"/health": (200, b"")}) as good, spoken(b"no HTTP\r\n\r\n") as odd:
+        engines = [at(odd, name="odd"), at("http://a..b:1", name="none"), at(good)]
+        source = EngineHealth(Settings(engines=engines))
+        source.start(rounds.put)
+        events = rounds.get(timeout=30)
+        source.stop()
+    told = {event.engine: event.state for event in events if isinstance(event, Engine)}
+    assert told == {"odd": "down", "none": "down", "card0": "up"}
+    (beat,) = [event for event in events if isinstance(event, Heartbeat)]
+    assert beat.covers == ["odd", "none", "card0"]
+
+
+def test_no_engine_holds_up_the_end() -> None:
+    """Not even its exit: a thread that waits for an engine must not be waited for."""
+    with spoken(b"HTTP/1.1 200 OK\r\nX: ", b"a", every_s=0.05) as url:
+        code = (
+            "import time\n"
+            "from collector.settings import EngineSettings, Settings\n"
+            "from collector.sources import engine_health\n"
+            "engine_health.check.__defaults__ = (1e6,)\n"
+            f"engine = EngineSettings(name='e', url={url!r}, gpus=['GPU-a'])\n"
+            "source = engine_health.EngineHealth(Settings(engines=[engine]))\n"
+            "source.start(print)\n"
+            "time.sleep(0.5)\n"
+            "source.stop()\n"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
-import requests
-from urllib3.exceptions import HTTPError
 
 from collector.settings import EngineSettings
-from collector.sources.engine_health import BODY_MAX, TIMEOUT_S, check
+from collector.sources.ask import ask
+from collector.sources.engine_health import WITHIN_S, check
 
 # Who engines say owns their models, at /v1/models.
 _OWNERS = {"llamacpp": "llama_cpp", "vllm": "vllm", "sglang": "sglang", "library": "ollama"}
@@ -66,16 +65,10 @@ def engine_at(url: str) -> Found:
 
 
 def _model(url: str) -> Model | None:
-    with requests.Session() as session:
-        session.trust_env = False
-        try:
-            with session.get(
-                f"{url}/v1/models", timeout=TIMEOUT_S, stream=True, allow_redirects=False
-            ) as answer:
-                body = answer.raw.read(BODY_MAX, decode_content=True)
-            models = msgspec.json.decode(body, type=Models).data
-        except (requests.RequestException, HTTPError, msgspec.MsgspecError):
-            return None
+    try:
+        models = msgspec.json.decode(ask(f"{url}/v1/models", WITHIN_S)[1], type=Models).data
+    except Exception:  # whatever stands there, it tells no model
+        return None
     return models[0] if models else None
 
 

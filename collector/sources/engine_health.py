@@ -10,26 +10,27 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
 from typing import Annotated
 from uuid import uuid4
 
 import msgspec
-import requests
 from msgspec import Meta
-from urllib3.exceptions import HTTPError
 
 from collector.clock import PLACED, Placed, boot_id, from_ns
 from collector.events import Engine, Event, Heartbeat
 from collector.settings import EngineSettings, Settings
+from collector.sources.ask import ask
 
 log = logging.getLogger(__name__)
 SOURCE = "collector"
 INTERVAL_S = 10.0
-TIMEOUT_S = (2.0, 4.0)  # to connect, between bytes
+WITHIN_S = 3.0
 ROUND_S = 8.0
-BODY_MAX = 1 << 20
+POLL_S = 0.1
+STOP_S = 3.0
+REASON_MAX = 200
 Deliver = Callable[[list[Event]], None]
 
 
@@ -41,10 +42,11 @@ class Props(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Health:
-    """What one check found."""
+    """What one check found, and why an engine is down."""
 
     up: bool
     slots: int | None
+    reason: str = field(default="", compare=False)
 
 
 class EngineHealth:
@@ -75,27 +77,28 @@ class EngineHealth:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop; waits for the round under way."""
+        """Stop within 3 s, whatever the engines do; a round under way is dropped."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(ROUND_S + sum(TIMEOUT_S))
+            self._thread.join(STOP_S)
 
     def _run_rounds(self, deliver: Deliver) -> None:
-        with ThreadPoolExecutor(max(1, len(self._settings.engines)), "engine-health") as pool:
-            due = time.monotonic()
-            while not self._stop.is_set():
-                try:
-                    today = from_ns(self._placed.now_ns()).astimezone(self._settings.zone).date()
-                    deliver(self._round(pool, in_force(self._settings.engines, today)))
-                except Exception:
-                    log.exception("a round of health checks failed; the next one follows")
-                due = max(due + self._interval_s, time.monotonic())
-                self._stop.wait(due - time.monotonic())
+        due = time.monotonic()
+        while not self._stop.is_set():
+            try:
+                today = from_ns(self._placed.now_ns()).astimezone(self._settings.zone).date()
+                events = self._round(in_force(self._settings.engines, today))
+                if not self._stop.is_set():
+                    deliver(events)
+            except Exception:
+                log.exception("a round of health checks failed; the next one follows")
+            due = max(due + self._interval_s, time.monotonic())
+            self._stop.wait(due - time.monotonic())
 
     def _mind_steps(self) -> None:
         """Tell every engine anew once the clock was set, and once the time told twice is over.
 
-        What was told in that time is not read again, and would else be the last word.
+        What was told in that time the books leave out; an older word would else hold on.
         """
         now_ns = self._placed.now_ns()
         steps = self._placed.steps(self._steps_seen)
@@ -105,13 +108,16 @@ class EngineHealth:
             self._last.clear()
             self._again_ns = max(ends, default=None)
 
-    def _round(self, pool: ThreadPoolExecutor, engines: Sequence[EngineSettings]) -> list[Event]:
+    def _round(self, engines: Sequence[EngineSettings]) -> list[Event]:
         self._mind_steps()
         for engine in engines:
             # A check that hangs past its round is left alone, not doubled.
             if engine.name not in self._pending:
-                self._pending[engine.name] = pool.submit(check, engine)
-        wait(self._pending.values(), timeout=ROUND_S)
+                self._pending[engine.name] = _checking(engine)
+        until = time.monotonic() + ROUND_S
+        while wait(self._pending.values(), POLL_S).not_done and time.monotonic() < until:
+            if self._stop.is_set():
+                return []
         events: list[Event] = []
         covers: list[str] = []
         for engine in engines:
@@ -123,7 +129,8 @@ class EngineHealth:
             covers.append(engine.name)
             if self._last.get(engine.name) != found:
                 self._last[engine.name] = found
-                log.info("engine %s is %s", engine.name, "up" if found.up else "down")
+                state = "up" if found.up else f"down ({found.reason})"
+                log.info("engine %s is %s", engine.name, state)
                 events.append(self._engine(engine.name, found))
         events.append(self._heartbeat(covers))
         return events
@@ -156,6 +163,17 @@ class EngineHealth:
         return f"{what}-{self._run}-{self._told}"
 
 
+def _checking(engine: EngineSettings) -> Future[Health]:
+    """A check on a thread of its own, which no exit waits for."""
+    future: Future[Health] = Future()
+
+    def run() -> None:
+        future.set_result(check(engine))
+
+    threading.Thread(target=run, name=f"health-{engine.name}", daemon=True).start()
+    return future
+
+
 def in_force(engines: Sequence[EngineSettings], today: dt.date) -> list[EngineSettings]:
     """The engines assigned today: of each name the latest entry that has begun."""
     latest: dict[str, EngineSettings] = {}
@@ -165,35 +183,26 @@ def in_force(engines: Sequence[EngineSettings], today: dt.date) -> list[EngineSe
     return list(latest.values())
 
 
-def check(engine: EngineSettings) -> Health:
-    """Ask an engine how it is; never raises for an engine that does not answer.
+def check(engine: EngineSettings, within_s: float = WITHIN_S) -> Health:
+    """Ask an engine how it is; never raises, and takes `within_s` for each of two questions.
 
     Up means that it answered with a status below 500: engines that load a model answer 503,
     engines without `/health` answer 404. Slots are llama.cpp's own `total_slots`, else the
     configured number.
     """
     url = engine.url.rstrip("/")
-    with requests.Session() as session:
-        session.trust_env = False  # a proxy or .netrc of the environment has no business here
-        try:
-            with session.get(
-                f"{url}/health", timeout=TIMEOUT_S, stream=True, allow_redirects=False
-            ) as answer:
-                up = answer.status_code < 500
-        except requests.RequestException as error:
-            log.debug("engine %s did not answer: %s", engine.name, error)
-            up = False
-        slots = _llama_slots(session, url) if up and engine.kind == "llama_cpp" else None
-    return Health(up, engine.slots if slots is None else slots)
-
-
-def _llama_slots(session: requests.Session, url: str) -> int | None:
     try:
-        with session.get(
-            f"{url}/props", timeout=TIMEOUT_S, stream=True, allow_redirects=False
-        ) as answer:
-            body = answer.raw.read(BODY_MAX, decode_content=True)
-        props = msgspec.json.decode(body, type=Props)
-    except (requests.RequestException, HTTPError, msgspec.MsgspecError):
+        status, _ = ask(f"{url}/health", within_s, body_max=0)
+    except Exception as error:  # whatever one engine does, the others are checked
+        return Health(False, engine.slots, f"{type(error).__name__}: {error}"[:REASON_MAX])
+    if status >= 500:
+        return Health(False, engine.slots, f"it answers HTTP {status}")
+    slots = _llama_slots(url, within_s) if engine.kind == "llama_cpp" else None
+    return Health(True, engine.slots if slots is None else slots)
+
+
+def _llama_slots(url: str, within_s: float) -> int | None:
+    try:
+        return msgspec.json.decode(ask(f"{url}/props", within_s)[1], type=Props).total_slots
+    except Exception:  # slots that are not told are unknown, not a fault
         return None
-    return props.total_slots
