@@ -104,6 +104,6 @@ def _why_not() -> str:
     try:
         look(timeout_s=LOOK_S)
     except NoCardsSeen as error:
-        # The driver's own words stand in brackets there; here brackets stand around them.
-        return re.sub(r" \((.*?)\)", r": \1", str(error))
+        # What failed stands in brackets there; here brackets stand around all of it.
+        return re.sub(r"^No card can be read \((.*?)\)", r"\1", str(error))
     return "not yet; the driver is still waking them"

@@ -46,7 +46,7 @@ def test_a_driver_without_cards_says_why_none_is_readable(cards) -> None:
     assert told.startswith("GPU-a: none readable (The NVIDIA driver knows no card;")
     cards.fail_init(9)
     told = greeting._told_cards(["GPU-a"], Health())
-    assert told.startswith("GPU-a: none readable (No card can be read: ")
+    assert told.startswith("GPU-a: none readable (the NVIDIA driver is not loaded;")
     assert told.count("(") == 1
 
 
