@@ -85,8 +85,9 @@ def where(steps: list[dict[str, Any]], currency: str) -> str:
 def cost(month: dict[str, Any], *, hardware: bool, electricity: bool) -> str:
     """The period's cost and its two parts; a part that nobody priced or read is not zero."""
     told, currency = month["cost_nano"], month["currency"]
-    capital = f"{words.cents(told['capital'])} hardware" if hardware else "hardware not priced"
-    energy = f"{words.cents(told['energy'])} electricity"
+    bought, drawn = words.parts([told["capital"], told["energy"]], decimals=2)
+    capital = f"{bought} hardware" if hardware else "hardware not priced"
+    energy = f"{drawn} electricity"
     if not electricity:
         energy = "electricity not priced"
     elif month["at_least"] and not told["energy"]:
