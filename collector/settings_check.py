@@ -4,9 +4,15 @@ import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from collector.settings import Settings, SettingsError, nano
+
+_PORTS = {"http": 80, "https": 443}
+_ALL = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
+_LOOPBACK = {"127.0.0.1", "::1"}
+_NAMES = {"localhost": _LOOPBACK, "0.0.0.0": {"127.0.0.1"}, "::": {"::1"}}  # noqa: S104
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,41 @@ def _addresses(settings: Settings) -> Iterator[Fault]:
         if place[1] and place in taken:
             yield Fault(path, f"{address} is taken by {taken[place]}", "choose another port")
         taken[place] = name
+    yield from _loops(settings, taken)
     yield from _open_door(settings)
+
+
+def _loops(settings: Settings, listens: dict[tuple[str, int], str]) -> Iterator[Fault]:
+    """Engines that are one of our own doors; only each one's last entry, the others are past."""
+    latest = {e.name: e for e in sorted(settings.engines, key=lambda engine: engine.from_)}
+    for index, engine in enumerate(settings.engines):
+        if engine is not latest[engine.name]:
+            continue
+        try:
+            parts = urlsplit(engine.url)
+            host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+        except ValueError as error:
+            yield Fault(
+                ("engines", index, "url"),
+                f"{engine.url!r} is no address ({error})",
+                'write scheme, host and port, like "http://127.0.0.1:8001"',
+            )
+            continue
+        for (listen, taken), name in listens.items():
+            if taken == port and _reaches(host, listen):
+                yield Fault(
+                    ("engines", index, "url"),
+                    f"{engine.url} is where {name} listens",
+                    "write the engine's own address, and let clients call the tap's",
+                )
+
+
+def _reaches(host: str, listen: str) -> bool:
+    """Whether a name of this machine leads to what listens there."""
+    if listen in _ALL:
+        return is_loopback(host) or host in _ALL
+    # Connecting to "all addresses" ends at the loopback one.
+    return bool(_NAMES.get(host, {host}) & _NAMES.get(listen, {listen}))
 
 
 def _open_door(settings: Settings) -> Iterator[Fault]:

@@ -60,7 +60,7 @@ class Feed:
 
     @property
     def lost(self) -> int:
-        """Events that found neither room in the queue nor in the spool."""
+        """Events that found no room in the queue or the spool, or no disk until the end."""
         return self._overflow + self._spool.dropped
 
     def start(self) -> None:
@@ -116,7 +116,10 @@ class Feed:
             if not self._commit():
                 # The disk refuses: keep the events in memory and look again in a while.
                 self._loop_later(1.0)
-        self._commit()
+        if not self._commit():
+            self._overflow += len(self._pending)
+            log.error("%d events found no room on the disk and are lost", len(self._pending))
+            self._pending = []
 
     def _loop_later(self, delay_s: float) -> None:
         asyncio.get_running_loop().call_later(delay_s, self._wake.set)

@@ -223,6 +223,21 @@ def test_a_disk_that_refuses_for_a_while_loses_nothing(tmp_path, monkeypatch):
     assert feed.lost == 0
 
 
+def test_what_no_disk_takes_until_the_end_is_counted(tmp_path, caplog):
+    spool = Spool(tmp_path / "spool-tap.sqlite")
+    spool._db.execute(
+        "CREATE TEMP TRIGGER full BEFORE INSERT ON waiting "
+        "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+    )
+    feed = Feed(spool, f"http://127.0.0.1:{free_port()}")
+    feed.start()
+    for _ in range(50):
+        feed.put(beat())
+    feed.close()
+    assert feed.lost == 50
+    assert "50 events found no room on the disk and are lost" in caplog.text
+
+
 BATCH = [(11, b'{"event_id":"a"}'), (12, b'{"event_id":"b"}')]
 
 

@@ -187,6 +187,52 @@ def test_the_second_of_two_tables_is_the_one_named(write):
     assert len(load(write(twice + "from = 2026-11-01\n")).engines) == 2
 
 
+@pytest.mark.parametrize(
+    ("url", "listen", "loops"),
+    [
+        ("http://127.0.0.1:9001", "127.0.0.1:9001", True),
+        ("http://LOCALHOST:9001/v1", "127.0.0.1:9001", True),
+        ("http://[::1]:9001", "localhost:9001", True),
+        ("http://127.0.0.1:9001", "0.0.0.0:9001", True),
+        ("http://0.0.0.0:9001", "127.0.0.1:9001", True),
+        ("http://127.0.0.1", "127.0.0.1:80", True),
+        ("http://127.0.0.1:9002", "127.0.0.1:9001", False),
+        ("http://127.0.0.2:9001", "127.0.0.1:9001", False),
+        ("http://192.168.1.5:9001", "127.0.0.1:9001", False),
+        ("http://other:9001", "0.0.0.0:9001", False),
+    ],
+)
+def test_an_engine_that_is_one_of_our_own_doors_is_refused(write, url, listen, loops):
+    text = EXAMPLE.replace("http://127.0.0.1:8001", url).replace(
+        'listen = "127.0.0.1:9001"', f'listen = "{listen}"'
+    )
+    if not loops:
+        assert load(write(text)).taps[0].listen == listen
+        return
+    with pytest.raises(SettingsError, match=r":36: engines\.url: .* the tap of card0 listens"):
+        load(write(text))
+
+
+def test_an_engine_is_neither_collector_nor_dashboard(write):
+    for port, name in ((8585, "collector"), (8501, "dashboard")):
+        text = EXAMPLE.replace("http://127.0.0.1:8001", f"http://127.0.0.1:{port}")
+        with pytest.raises(SettingsError, match=rf"engines\.url: .* where the {name} listens"):
+            load(write(text))
+
+
+def test_a_tap_may_take_the_port_that_its_engine_had_before(write):
+    """So that no client need change when a tap comes between."""
+    moved = '\n[[engines]]\nname = "card0"\nurl = "http://127.0.0.1:8101"\ngpus = ["GPU-a"]\n'
+    text = EXAMPLE.replace("127.0.0.1:9001", "127.0.0.1:8001") + moved + "from = 2026-11-01\n"
+    assert len(load(write(text)).engines) == 2
+
+
+def test_an_engine_needs_a_port_that_exists(write):
+    text = EXAMPLE.replace("http://127.0.0.1:8001", "http://127.0.0.1:80010")
+    with pytest.raises(SettingsError, match=r":36: engines\.url: .* no address .*; write scheme"):
+        load(write(text))
+
+
 def test_two_taps_on_one_port_name_each_other(write):
     twice = EXAMPLE + '\n[[taps]]\nengine = "card0"\nlisten = "127.0.0.1:9001"\n'
     with pytest.raises(SettingsError, match=r":55: taps\.listen: .* by the tap of card0; choose"):
