@@ -33,8 +33,8 @@ _REMEDY = {
     "url": 'write an address with its scheme in quotes, like "http://127.0.0.1:8001"',
     "from": "write a date without quotes, like 2026-10-01",
     "in_service": "write a date without quotes, like 2026-10-01",
-    "gpus": 'write a list of card UUIDs or indexes in quotes, like ["0"]',
-    "cards": 'write a list of card UUIDs or indexes in quotes, like ["0"]',
+    "gpus": 'write a list of card UUIDs in quotes, like ["GPU-…"]; `nvidia-smi -L` tells them',
+    "cards": 'write a list of card UUIDs in quotes, like ["GPU-…"]; `nvidia-smi -L` tells them',
 }
 _BY_TYPE = {
     "str": "write text in quotes",
@@ -61,16 +61,15 @@ def read(path: Path | None) -> Settings:
         if not DEFAULT.exists():
             return Settings(store=StoreSettings(path=str(_default_folder())))
         path = DEFAULT
+    path = path.absolute()
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
-        raise SettingsError(
-            f"{path.absolute()}: {reason}; name a readable file with --config"
-        ) from None
-    return _anchored(parse(text, str(path)), path.absolute().parent)
+        raise SettingsError(f"{path}: {reason}; name a readable file with --config") from None
+    return _anchored(parse(text, str(path)), path.parent)
 
 
 def _anchored(settings: Settings, folder: Path) -> Settings:

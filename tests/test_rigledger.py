@@ -61,7 +61,8 @@ def test_settings_are_refused_in_one_sentence(tmp_path, order):
     done = run(*order, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "rigledger: bad.toml:2: rig.nam: unknown key; did you mean 'name'?\n"
+    place = f"{tmp_path}/bad.toml:2: rig.nam"
+    assert done.stderr == f"rigledger: {place}: unknown key; did you mean 'name'?\n"
 
 
 def test_help_imports_nothing_heavy():
