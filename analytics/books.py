@@ -8,6 +8,7 @@ import polars as pl
 from analytics import cost, energy
 from analytics.card_time import card_time
 from analytics.evidence import Evidence, gather
+from analytics.host import HostFacts, host_facts
 from analytics.periods import day_at
 from analytics.read import Ledger
 from analytics.rig import Card, cards, in_force
@@ -27,7 +28,8 @@ class Books:
     attempts: as the ledger tells them; rows: attempts on cards (`timeline`) that reach into the
     span's days; states: segments (`partition`); intervals: between readings (`energy.readings`);
     leaves: time (`cost.time_leaves`); money: cost leaves of every line; unassigned: cost without
-    capacity; card_energy: by card, bucket, state (`energy.by_state`); host_energy likewise.
+    capacity; card_energy: by card, bucket, state (`energy.by_state`); host_energy likewise;
+    host: what befell the host at any time (`host.host_facts`).
     """
 
     from_ns: int
@@ -43,6 +45,7 @@ class Books:
     card_energy: pl.DataFrame
     host_energy: pl.DataFrame
     intervals: pl.DataFrame
+    host: HostFacts
 
 
 def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now_ns: int) -> Books:
@@ -61,16 +64,17 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     sampled = (_floor_day(first - LOOKBACK_NS), _floor_day(days[1] + LOOKBACK_NS) + DAY_NS)
     assigned = in_force(settings, from_ns)
     attempts = ledger.frame("attempts", low - LOOKBACK_NS, high, ends_after_ns=low)
-    engines = ledger.frame("engines", 0, days[1])
+    host = host_facts(ledger.frame("host_events", 0, now_ns))
+    engines = host.once(ledger.frame("engines", 0, days[1]))
     rows = timeline(attempts, assigned, _slots(assigned, engines))
     rig = cards(settings, from_ns)
-    intervals = energy.readings(ledger.frame("samples", *sampled))
+    intervals = energy.readings(ledger.frame("samples", *sampled), host)
     evidence = gather(
         rig,
         rows=rows,
         heartbeats=ledger.frame("heartbeats", first - BUCKET_NS, high),
         engines=engines,
-        hosts=ledger.frame("hosts", first, now_ns),
+        host_off=host.off,
         readings=intervals,
         active_gap_ns=settings.usage.active_gap_ns,
     )
@@ -86,6 +90,7 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
         card_energy=_within(card_energy, from_ns, to_ns),
         span=(from_ns, to_ns),
         intervals=intervals,
+        host=host,
     )
 
 
@@ -100,6 +105,7 @@ def _account(
     card_energy: pl.DataFrame,
     span: tuple[int, int],
     intervals: pl.DataFrame,
+    host: HostFacts,
 ) -> Books:
     shares = card_time(_clipped(rows, rig, *span))
     leaves = cost.time_leaves(states, shares)
@@ -128,6 +134,7 @@ def _account(
         card_energy=card_energy,
         host_energy=host_energy,
         intervals=intervals,
+        host=host,
     )
 
 

@@ -41,7 +41,8 @@ class Day:
     costs: by request and card: source, event_id, pool, labels, and per kind of work ns and nano.
     ended: the attempts that ended in it, one row each, as the ledger tells them, and whether each
     is in the books (`is_carded`), possible (`is_odd`) and split into kinds (`is_split`).
-    facts: unassigned_nano, resets, pending_ns, gaps ([start, end] ns) and peaks (by card).
+    facts: unassigned_nano, resets, pending_ns, gaps ([start, end] ns), clock_steps ([at, step] ns)
+    and peaks (by card).
     """
 
     name: str
@@ -177,6 +178,7 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
         "unassigned_nano": int(_within(books.unassigned, "bucket_ns", start, end)["nano"].sum()),
         "resets": len(resets),
         "pending_ns": _pending_ns(books, end),
+        "clock_steps": [step for step in books.host.steps if start <= step[0] < end],
         "gaps": [[int(a), int(b)] for a, b in gaps],
         "peaks": {card: peak.as_dict() for card, peak in found.items()},
     }

@@ -1,10 +1,11 @@
 """Energy: from readings to µJ per card, bucket and state.
 
 Between two readings the energy counter tells the energy where there is one, else the trapezoid
-of power does. A gap of more than three sampling periods is unknown to the trapezoid; a counter
-bridges it for up to two days, spread evenly. Within an interval the time without requests
-receives the card's idle draw, the rest belongs to the requests. Intervals are cut at local
-midnight, so that no day's energy waits for another day.
+of power does. A gap of more than three sampling periods is unknown to the trapezoid, and so is
+any interval in which the host was off or its clock was set; a counter bridges it for up to two
+days, spread evenly. A counter that fell, or grew by more than a card can draw, began anew.
+Within an interval the time without requests receives the card's idle draw, the rest belongs to
+the requests. Intervals are cut at local midnight, so that no day's energy waits for another day.
 """
 
 import datetime as dt
@@ -15,32 +16,43 @@ import polars as pl
 
 from analytics.allocate import largest_remainder
 from analytics.evidence import GAP_PERIODS
+from analytics.host import UNDISTURBED, HostFacts
 from analytics.intervals import Ints
 from analytics.states import BUCKET_NS
 
 BRIDGED_NS = 2 * 96 * BUCKET_NS
+# No card draws more; a card whose own power reading is higher may. A fifth is left for jumps.
+MOST_MW = 1_500_000
 IDLE_STATES = ("stranded", "headroom", "idle")
+READ = ("power_mw", "energy_uj_total", "util_pct", "foreign_processes")
 
 
-def readings(samples: pl.DataFrame) -> pl.DataFrame:
-    """The intervals between each card's samples.
+def readings(samples: pl.DataFrame, host: HostFacts = UNDISTURBED) -> pl.DataFrame:
+    """The intervals between each card's samples that read anything, of time told once.
 
     Columns: card, from_ns, at_ns, energy_uj (None: unknown), gap, reset, util_pct,
     foreign_processes and power_mw (of the later sample).
     """
     before = pl.all().exclude("card").shift(1).over("card").name.prefix("_")
-    rows = samples.sort("card", "at_ns").with_columns(before).drop_nulls("_at_ns")
+    read = host.once(samples.filter(~pl.all_horizontal(pl.col(READ).is_null())))
+    parts = np.searchsorted(host.breaks, read["at_ns"].to_numpy(), side="right")
+    read = read.with_columns(part=pl.Series(parts, dtype=pl.Int64))
+    rows = read.sort("card", "at_ns").with_columns(before).drop_nulls("_at_ns")
     rows = rows.with_columns(dt=pl.col("at_ns") - pl.col("_at_ns")).filter(pl.col("dt") > 0)
     day = pl.col("at_ns") // (96 * BUCKET_NS)
     # A longer interval is a gap whatever the period, and may begin before what was read.
     usual = pl.col("dt").filter(pl.col("dt") <= BUCKET_NS)
     period = usual.quantile(0.5, interpolation="lower").over("card", day).cast(pl.Int64)
     counted = pl.col("energy_uj_total") - pl.col("_energy_uj_total")
+    most_mw = pl.max_horizontal("power_mw", "_power_mw", pl.lit(MOST_MW)).cast(pl.Int128)
+    most = most_mw * pl.col("dt") * 12 // 10_000_000
     same = (pl.col("counter_epoch") == pl.col("_counter_epoch")).fill_null(True)
     powered = (pl.col("power_mw") + pl.col("_power_mw")).cast(pl.Int128) * pl.col("dt") // 2_000_000
     rows = rows.with_columns(
-        gap=(pl.col("dt") > GAP_PERIODS * period) | (pl.col("dt") > BUCKET_NS),
-        reset=(counted < 0).fill_null(False) | ~same,
+        gap=(pl.col("dt") > GAP_PERIODS * period)
+        | (pl.col("dt") > BUCKET_NS)
+        | (pl.col("part") != pl.col("_part")),
+        reset=~counted.is_between(0, most).fill_null(True) | ~same,
     )
     energy = (
         pl.when(counted.is_not_null() & ~pl.col("reset") & (pl.col("dt") <= BRIDGED_NS))

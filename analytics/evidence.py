@@ -40,7 +40,7 @@ def gather(
     rows: pl.DataFrame,
     heartbeats: pl.DataFrame,
     engines: pl.DataFrame,
-    hosts: pl.DataFrame,
+    host_off: Ints,
     readings: pl.DataFrame,
     active_gap_ns: int,
 ) -> Evidence:
@@ -62,7 +62,7 @@ def gather(
         other={c.uuid: _span(used.get(c.uuid), "from_ns", "at_ns") for c in cards},
         sampled={c.uuid: _span(_no_gaps(sampled.get(c.uuid)), "from_ns", "at_ns") for c in cards},
         waiting={pool: _span(part, "start_ns", "compute_ns") for pool, part in on_pool.items()},
-        host_off=_span(hosts, "start_ns", "end_ns"),
+        host_off=host_off,
         active=fill_gaps(union_of(busy.values()), active_gap_ns),
     )
 

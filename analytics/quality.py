@@ -36,6 +36,11 @@ def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
         "unpriced_energy_uj": int(unpriced["energy_uj"].sum()) + int(unpriced["host_uj"].sum()),
         "mixed_ns": int(cells["mixed_ns"].sum()),
         "counter_resets": sum(day.facts["resets"] for day in days),
+        "clock_steps": [
+            {"at": instant(at).isoformat(), "step_ns": step}
+            for day in days
+            for at, step in day.facts["clock_steps"]
+        ],
         "gaps": [[instant(a).isoformat(), instant(b).isoformat()] for a, b in gaps(days)],
     }
 
@@ -94,6 +99,7 @@ def flags(
         (found["estimated_usage"] > 0, f"{found['estimated_usage']:,} requests were estimated"),
         (found["odd_requests"] > 0, f"{found['odd_requests']:,} requests tell impossible figures"),
         (found["counter_resets"] > 0, "an energy counter started anew"),
+        (bool(found["clock_steps"]), _clock(found["clock_steps"])),
         (found["mixed_ns"] > 0, "no idle draw could be measured on some days"),
         (bool(throughput and throughput > 1), "throughput is above the peak: the peak is too low"),
         (
@@ -104,6 +110,18 @@ def flags(
         (bool(short), "a peak rate rests on less than 60 busy seconds"),
     ]
     return [text for holds, text in told if holds]
+
+
+def _clock(steps: list[dict[str, Any]]) -> str:
+    """What steps of the wall clock mean for the figures."""
+    back = sum(-step["step_ns"] for step in steps if step["step_ns"] < 0)
+    ahead = sum(step["step_ns"] for step in steps if step["step_ns"] > 0)
+    times = "once" if len(steps) == 1 else f"{len(steps)} times"
+    told = [
+        (back > 0, f"{span(back)} back, and what was told twice is counted once"),
+        (ahead > 0, f"{span(ahead)} ahead, and nobody lived through that"),
+    ]
+    return f"the wall clock was set {times}: {'; '.join(text for holds, text in told if holds)}"
 
 
 def embedding_ns(days: list[Day]) -> int:

@@ -23,6 +23,8 @@ import polars as pl
 from analytics.books import DAY_NS, LOOKBACK_NS, keep_books
 from analytics.day import Day, split
 from analytics.evidence import WITNESS_HOLDS_NS
+from analytics.host import HostFacts, host_facts
+from analytics.intervals import clip
 from analytics.periods import day_at
 from analytics.read import Ledger
 from analytics.rig import changes
@@ -30,7 +32,7 @@ from analytics.utilization import Peak
 from collector.settings import Settings
 from collector.touched import HOUR_NS
 
-RULES = 1  # raise it whenever the same events and settings would give other figures
+RULES = 2  # raise it whenever the same events and settings would give other figures
 PEAK_DAYS_NS = 90 * DAY_NS
 CHUNK_DAYS = 31
 FRAMES = ("cells", "costs", "ended")
@@ -67,6 +69,7 @@ class Shelf:
         self._born, self._news = ledger.news()
         self._assumptions = _assumptions(settings)
         self._found: dict[str, dict[str, Any]] = {}
+        self._host: HostFacts | None = None
 
     def days(self, from_ns: int, to_ns: int) -> list[Day]:
         """The days of [from_ns, to_ns) up to now: from the shelf, else built."""
@@ -176,6 +179,16 @@ class Shelf:
         except OSError:
             shutil.rmtree(aside, ignore_errors=True)
 
+    def _host_until(self, span: Span, until_ns: int) -> list[Any]:
+        """What befell the host as far as it matters to a day: the host tells when it is back."""
+        if self._host is None:
+            self._host = host_facts(self.ledger.frame("host_events", 0, self.now_ns))
+        low, host = span.from_ns - LOOKBACK_NS - DAY_NS, self._host
+        breaks = host.breaks[(host.breaks >= low) & (host.breaks <= until_ns)]
+        steps = [step for step in host.steps if span.from_ns <= step[0] < span.to_ns]
+        off = clip(host.off, span.from_ns, span.to_ns)
+        return [breaks.tolist(), steps, off.tolist(), clip(host.twice, 0, until_ns).tolist()]
+
     def _fingerprint(self, span: Span, sampled_until_ns: int) -> str:
         gap = self.settings.usage.active_gap_ns
         hours = [
@@ -189,12 +202,12 @@ class Shelf:
             for hour in range(start // HOUR_NS, end // HOUR_NS + 1)
             if (kind, hour) in self._news
         ]
-        # What an engine once told holds until it speaks again; the host tells when it is back.
-        for kind, after, before in (("engine", 0, span.to_ns), ("host", span.from_ns, 1 << 62)):
-            told = [n for (k, hour), n in self._news.items()
-                    if k == kind and after // HOUR_NS <= hour <= before // HOUR_NS]  # fmt: skip
-            news.append((kind, 0, max(told, default=0)))
+        # What an engine once told holds until it speaks again.
+        told = [number for (kind, hour), number in self._news.items()
+                if kind == "engine" and hour <= span.to_ns // HOUR_NS]  # fmt: skip
+        news.append(("engine", 0, max(told, default=0)))
         rests_on = [RULES, self._born, self._assumptions, span.from_ns, span.to_ns, news]
+        rests_on += self._host_until(span, max(span.to_ns, sampled_until_ns))
         return _digest(json.dumps(rests_on).encode())
 
 

@@ -5,7 +5,7 @@ what a process of ours sees is placed by one `Placed` clock: the boot clock plus
 While the wall clock is only slewed, the offset follows slowly, and the order of events is kept.
 When it is stepped, the offset follows at once and the step is remembered, to become one recorded
 `clock_step`: everything before it bears the old clock's time, everything after it the new one's.
-After a step back the same wall time is therefore told twice; `analytics.steps` says which part,
+After a step back the same wall time is therefore told twice; `analytics.host` says which part,
 and the books count it once.
 """
 

@@ -124,7 +124,35 @@ def surroundings(dice: random.Random) -> list[Event]:
                 duration_ns=dice.randint(1, 900 * SECOND),
             )
         )
+    return made + disturbances(dice)
+
+
+def disturbances(dice: random.Random) -> list[Event]:
+    """A host that sleeps, and whose clock is set once or twice, perhaps soon after a boot."""
+    made: list[Event] = []
+    if dice.random() < 0.5:
+        made.append(befell("resume", dice.uniform(0, 7000), dice.uniform(1, 2000)))
+    boot_id = dice.choice([None, "b"])
+    for n in range(dice.choice([0, 0, 1, 2])):
+        step_s = dice.choice([dice.uniform(-2000, -1), dice.uniform(1, 2000), -3 * 86_400])
+        made.append(befell("clock_step", dice.uniform(0, 7000), step_s, boot_id, str(n)))
+    if dice.random() < 0.5:
+        made.append(befell("boot", dice.uniform(-600, 7000), None))
     return made
+
+
+def befell(
+    what: Any, second: float, length_s: float | None, boot_id: str | None = "b", name: str = "h"
+) -> Host:
+    return Host(
+        source="collector",
+        event_id=f"{what}-{name}",
+        rig="desk",
+        boot_id=boot_id,
+        what=what,
+        at=from_ns(START + round(second * SECOND)),
+        duration_ns=None if length_s is None else round(length_s * SECOND),
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -97,7 +97,7 @@ class Books:
             | {gpu for a in settings.hardware for gpu in a.cards}
         )
         self.said: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
-        for e in self.of(Engine):
+        for e in self.words():
             self.said[e.engine].append((ns_of(e.at), e.event_id, e.state))
         self.segments = {card: self._segments(card) for card in self.cards}
         self.time = self._time_leaves()
@@ -140,7 +140,7 @@ class Books:
         came = ns_of(event.received_at) + (event.dispatch_ns or 0)
         told = [
             (ns_of(e.at), e.event_id, e.slots)
-            for e in self.of(Engine)
+            for e in self.words()
             if e.engine == event.engine and e.slots is not None and ns_of(e.at) <= came
         ]
         return max(told)[2] if told else None
@@ -183,6 +183,42 @@ class Books:
         said = self.said.get(name, [])
         before = [entry for entry in said if entry[0] <= at]
         return bool(before) and max(before)[2] == "down"
+
+    def words(self) -> list[Engine]:
+        """What was said of engines, in time told once."""
+        return [e for e in self.of(Engine) if not self.told_twice(ns_of(e.at))]
+
+    def told_twice(self, at: int) -> bool:
+        """Whether the clock was set back over this instant, from a time that it had told."""
+        for step in self.of(Host):
+            back = -(step.duration_ns or 0)
+            if step.what != "clock_step" or not 0 < back <= 2 * 96 * BUCKET:
+                continue
+            if max(ns_of(step.at), self._told_since(step)) <= at < ns_of(step.at) + back:
+                return True
+        return False
+
+    def _told_since(self, step: Host) -> int:
+        """Where the clock that `step` put an end to had begun, by its own time."""
+        if step.boot_id is None:
+            return 0
+        same = [h for h in self.of(Host) if h.boot_id == step.boot_id]
+        steps = [h for h in same if h.what == "clock_step"]
+        before = [h for h in steps if h.event_id < step.event_id]
+        if before:
+            return ns_of(max(before, key=lambda h: h.event_id).at)
+        boots = [ns_of(h.at) for h in same if h.what == "boot"]
+        return max(boots, default=0) - sum(h.duration_ns or 0 for h in steps) if boots else 0
+
+    def disturbed(self, a: int, b: int) -> bool:
+        """Whether between two readings the host began to be off, was booted, or its clock set."""
+        for h in self.of(Host):
+            bounds = {ns_of(h.at) - (h.duration_ns or 0)} if h.what in ("boot", "resume") else set()
+            if h.what == "boot" or (h.what == "clock_step" and h.duration_ns):
+                bounds.add(ns_of(h.at))
+            if any(a < t <= b for t in bounds):
+                return True
+        return False
 
     def host_off(self, at: int) -> bool:
         return any(
@@ -289,19 +325,36 @@ class Books:
 
     def readings(self, card: str) -> list[tuple[int, int, bool, Sample]]:
         """(from, to, gap, later sample) between each two samples of a card."""
-        own = sorted((ns_of(s.at), s) for s in self.of(Sample) if s.device == card)
+        own = sorted(self.read(card).items())
         pairs = [(a, b, s) for (a, _), (b, s) in itertools.pairwise(own) if b > a]
         by_day: dict[int, list[int]] = defaultdict(list)
         for a, b, _ in pairs:
             if b - a <= BUCKET:
                 by_day[b // (96 * BUCKET)].append(b - a)
         return [
-            (a, b, b - a > BUCKET or b - a > 3 * median_low(by_day[b // (96 * BUCKET)]), s)
+            (
+                a,
+                b,
+                b - a > BUCKET
+                or b - a > 3 * median_low(by_day[b // (96 * BUCKET)])
+                or self.disturbed(a, b),
+                s,
+            )
             for a, b, s in pairs
         ]
 
+    def read(self, card: str) -> dict[int, Sample]:
+        """A card's samples by instant: those that read anything, in time told once."""
+        return {
+            ns_of(s.at): s
+            for s in self.of(Sample)
+            if s.device == card
+            and (s.power_mw, s.energy_uj_total, s.util_pct, s.foreign_processes) != (None,) * 4
+            and not self.told_twice(ns_of(s.at))
+        }
+
     def _measured(self, card: str) -> list[tuple[int, int, bool, int, Sample]]:
-        before = {ns_of(s.at): s for s in self.of(Sample) if s.device == card}
+        before = self.read(card)
         found = []
         for a, b, gap, late in self.readings(card):
             early = before[a]
@@ -312,7 +365,9 @@ class Books:
             )
             if early.energy_uj_total is not None and late.energy_uj_total is not None:
                 grown = late.energy_uj_total - early.energy_uj_total
-                energy = grown if grown >= 0 and same else None
+                draw_mw = max(1_500_000, early.power_mw or 0, late.power_mw or 0)
+                possible = 0 <= grown <= draw_mw * (b - a) * 6 // 5 // 1_000_000
+                energy = grown if possible and same else None
             if energy is None and not gap and None not in (early.power_mw, late.power_mw):
                 energy = (early.power_mw + late.power_mw) * (b - a) // 2_000_000
             bridged = not gap or b - a <= 2 * 96 * BUCKET
