@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint lock browser
+.PHONY: help install run test bench lint lock browser peers
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ run: .venv/.project ## open the product: collector and dashboard; a demo without
 test: .venv/.project .venv/.tests browser ## install what the tests need and run them all (ARGS="-k name")
 	$(BIN)/python -m pytest $(ARGS)
 
+bench: .venv/.project .venv/.tests browser peers ## measure speed against peers and targets (ONLY=name,name for some)
+	@$(BIN)/python -m bench
+
 lint: .venv/.project .venv/.tests ## check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -37,6 +40,9 @@ lock: $(UV) ## renew the lock files from pyproject.toml (RENEW=--upgrade: newest
 	@$(UV) pip compile $(LOCKED) $(RENEW) --output-file requirements.lock
 	@$(UV) pip compile $(LOCKED) $(RENEW) --group test --group lint \
 		--constraints requirements.lock --output-file requirements-test.lock
+	@echo "-> resolving bench/peers.lock"
+	@$(UV) pip compile bench/peers.in --universal --python-version 3.11 --generate-hashes \
+		--no-header --quiet $(RENEW) --output-file bench/peers.lock
 
 $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -73,3 +79,14 @@ browser: ## find a Chromium for the browser tests, or install one where that is 
 			echo "-> installing Chromium for the browser tests" && \
 			apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
 		} || echo "No Chromium here and none could be installed: its tests are skipped."
+
+# What is measured against lives apart, so that it decides no version of ours.
+peers: $(UV) ## install what the benchmarks measure against, apart from all else (build/peers)
+	@[ build/peers/.installed -nt bench/peers.lock ] || { \
+		echo "-> installing what the benchmarks measure against into build/peers" && \
+		$(UV) venv --quiet --clear --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" \
+			build/peers && \
+		$(UV) pip install --quiet --python build/peers/bin/python --require-hashes \
+			--requirement bench/peers.lock && \
+		touch build/peers/.installed; \
+	} || echo "It could not be installed: the benchmarks skip it, and say so."

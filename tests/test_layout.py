@@ -139,7 +139,9 @@ def test_every_library_imported_is_declared():
     assert missing == set()
 
 
-@pytest.mark.parametrize("file", ["requirements.lock", "requirements-test.lock"])
+@pytest.mark.parametrize(
+    "file", ["requirements.lock", "requirements-test.lock", "bench/peers.lock"]
+)
 def test_locks_hold_exact_versions_and_hashes_and_no_address(file):
     entries = lock(file)
     assert len(entries) > 20

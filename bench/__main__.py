@@ -1,0 +1,83 @@
+"""`python -m bench`: run the benchmarks, print a table, keep `build/bench.json`.
+
+ONLY=name,name in the environment runs some of them.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import books, ingest, page, tap
+from bench.result import Result, Target, table, write
+
+BUILD = Path(__file__).parent.parent / "build"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What is measured, and what it should reach."""
+
+    measure: Callable[[Path], Result]
+    target: Target
+
+
+BENCHMARKS = {
+    "ingest_events_per_s": Benchmark(ingest.measure, Target("at least", 20_000)),
+    "tap_first_byte_added_p50_ms": Benchmark(tap.measure, Target("at most", 1.0)),
+    "report_1m_s": Benchmark(books.measure_report, Target("at most", 3.0)),
+    "day_33k_built_s": Benchmark(books.measure_day, Target("at most", 1.0)),
+    "page_first_s": Benchmark(page.measure, Target("at most", 1.5)),
+}
+
+
+def chosen(only: str, benchmarks: Mapping[str, Benchmark] = BENCHMARKS) -> list[str]:
+    """The names in `only`, or all of them. Raises ValueError for a name that is none."""
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    unknown = [name for name in names if name not in benchmarks]
+    if unknown:
+        raise ValueError(
+            f"no benchmark is called {unknown[0]!r}; choose of {', '.join(benchmarks)}"
+        )
+    return names or list(benchmarks)
+
+
+def run(
+    names: list[str], build: Path = BUILD, benchmarks: Mapping[str, Benchmark] = BENCHMARKS
+) -> int:
+    """Run them and tell; 1 if one could not be measured. A missed target is no failure."""
+    work = build / "bench"
+    shutil.rmtree(work, ignore_errors=True)
+    results: list[Result] = []
+    failed = False
+    for name in names:
+        _say(f"-> {name} (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)")
+        try:
+            results.append(benchmarks[name].measure(work))
+        except Exception as error:
+            failed = True
+            _say(f"   could not be measured: {type(error).__name__}: {error}")
+    shutil.rmtree(work, ignore_errors=True)
+    write(results, build / "bench.json")
+    print(table(results, {name: benchmarks[name].target for name in names}))
+    return int(failed)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """The command."""
+    try:
+        names = chosen(os.environ.get("ONLY", ""))
+    except ValueError as error:
+        _say(f"bench: {error}")
+        return 2
+    return run(names)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

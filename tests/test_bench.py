@@ -1,0 +1,126 @@
+"""The benchmarks run, tell what they found, and judge it; how fast anything is, no test says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import books, ingest, page, tap
+from bench.__main__ import BENCHMARKS, Benchmark, chosen, run
+from bench.attempts import START_NS, attempt, batches, encode
+from bench.result import Result, Target, figure, spread, table
+from collector.clock import to_ns
+from collector.decode import decode
+from collector.events import Attempt
+
+
+def answers(value: float) -> Benchmark:
+    return Benchmark(
+        lambda _: Result("right", value, "s", {"other way": 4.5}, "a note"), Target("at most", 2)
+    )
+
+
+def breaks(_: Path) -> Result:
+    raise RuntimeError("the disk is gone")
+
+
+def test_the_kept_file_is_a_list_of_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["right"], tmp_path, {"right": answers(1.25)}) == 0
+    assert json.loads((tmp_path / "bench.json").read_text(encoding="utf-8")) == [
+        {
+            "name": "right",
+            "value": 1.25,
+            "unit": "s",
+            "peers": {"other way": 4.5},
+            "notes": "a note",
+        }
+    ]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["name", "value", "unit", "peers", "target", "met"]
+    assert lines[1].split() == ["right", "1.25", "s", "other", "way", "4.5", "≤", "2", "yes"]
+    assert "right: a note" in lines
+
+
+def test_what_breaks_is_told_and_the_rest_still_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = {"wrong": Benchmark(breaks, Target("at most", 1)), "right": answers(3)}
+    assert run(["wrong", "right"], tmp_path, some) == 1
+    said = capsys.readouterr()
+    assert "could not be measured: RuntimeError: the disk is gone" in said.err
+    assert said.out.splitlines()[1].endswith("no")
+    assert len(json.loads((tmp_path / "bench.json").read_text(encoding="utf-8"))) == 1
+
+
+def test_only_names_what_runs() -> None:
+    assert chosen("") == list(BENCHMARKS)
+    assert chosen("day_33k_built_s, report_1m_s,") == ["day_33k_built_s", "report_1m_s"]
+    with pytest.raises(ValueError, match="no benchmark is called 'speed'"):
+        chosen("speed")
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "met"),
+    [
+        (Target("at least", 20_000), 20_000, True),
+        (Target("at least", 20_000), 19_999, False),
+        (Target("at most", 1), 1, True),
+        (Target("at most", 1), 1.001, False),
+    ],
+)
+def test_a_target_is_met_at_its_bound(target: Target, value: float, met: bool) -> None:
+    assert target.met(value) is met
+
+
+def test_figures_keep_three_digits() -> None:
+    assert [figure(value) for value in (0.12345, 12.345, 12_345.6)] == ["0.123", "12.3", "12,346"]
+    assert spread([3.0, 1.0, 2.0]) == "median 2 of 3 rounds (1 to 3)"
+    assert "-" in table([Result("a", 1, "s")], {"a": Target("at most", 1)}).splitlines()[1]
+
+
+def test_a_full_attempt_leaves_nothing_out_and_is_taken_as_sent() -> None:
+    told = attempt(7, "bench")
+    assert json.loads(encode([told]))[0].keys() - {"kind"} == (
+        set(Attempt.__struct_fields__) - {"revision", "operation"}  # both at their default
+    )
+    events, refused = decode(encode(next(batches("bench", 3, first=5))))
+    assert refused == []
+    assert [event.event_id for _, event in events] == [
+        attempt(n, "bench").event_id for n in (5, 6, 7)
+    ]
+    assert to_ns(attempt(0, "bench").received_at) == START_NS
+
+
+def test_a_few_events_are_ingested(tmp_path: Path) -> None:
+    found = ingest.measure(tmp_path, keys=300, rounds=1, batches_each=2, batch=10)
+    assert (found.name, found.unit) == ("ingest_events_per_s", "1/s")
+    assert found.value > 0
+    assert found.peers.keys() == {"DuckDB Arrow insert", "SQLite plain rows"}
+    assert "300 keys present" in found.notes
+
+
+def test_a_few_streams_pass_a_tap(tmp_path: Path) -> None:
+    found = tap.measure(tmp_path, requests=5, warm=1)
+    assert (found.name, found.unit) == ("tap_first_byte_added_p50_ms", "ms")
+    assert found.peers["direct"] == 0
+    assert "sglang-router" in {**found.peers} or "was skipped" in found.notes
+
+
+def test_a_small_month_is_reported_and_a_day_of_it_built(tmp_path: Path) -> None:
+    report = books.measure_report(tmp_path, requests_a_day=200, days=2, rounds=1)
+    day = books.measure_day(tmp_path, requests_a_day=200, days=2, rounds=1)
+    assert [report.name, day.name] == ["report_1m_s", "day_33k_built_s"]
+    assert [report.unit, day.unit] == ["s", "s"]
+    assert "400 requests" in report.notes
+    assert "200 requests" in day.notes
+
+
+def test_the_page_is_timed(tmp_path: Path) -> None:
+    try:
+        found = page.measure(tmp_path, rounds=1, days=1)
+    except page.NoBrowser as error:
+        pytest.skip(str(error))
+    assert (found.name, found.unit) == ("page_first_s", "s")
+    assert "first paint" in found.notes
