@@ -23,10 +23,14 @@ def cards(engines: list[EngineSettings], seen: CardFacts) -> Iterator[Finding]:
         yield problem("cards", f"a card without a UUID: {text}", "see `nvidia-smi -q`")
     used: set[str] = set()
     for engine in engines:
+        used |= set(engine.gpus)
         for card in engine.gpus:
-            uuid = uuids[int(card)] if card.isdecimal() and int(card) < len(uuids) else card
-            used.add(uuid)
-            yield from _named(engine.name, card, uuid, uuids)
+            if card not in uuids:
+                yield problem(
+                    "cards",
+                    f"{engine.name} names card {card}, which the driver does not know",
+                    f"write one of {', '.join(uuids) or 'none'}",
+                )
     for reading in seen.readings:
         yield from _sensors(reading.device, reading.error, reading.energy_uj_total)
         if reading.device not in used:
@@ -35,22 +39,6 @@ def cards(engines: list[EngineSettings], seen: CardFacts) -> Iterator[Finding]:
                 f"{reading.device} belongs to no engine",
                 "name it in `gpus` of [[engines]] if it serves a model",
             )
-
-
-def _named(engine: str, card: str, uuid: str, uuids: list[str]) -> Iterator[Finding]:
-    known = ", ".join(uuids) or "none"
-    if uuid not in uuids:
-        yield problem(
-            "cards",
-            f"{engine} names card {card}, which the driver does not know",
-            f"write one of {known}",
-        )
-    elif card != uuid:
-        yield note(
-            "cards",
-            f"{engine} names card {card} by its index, which a reboot may change",
-            f'write gpus = ["{uuid}"]',
-        )
 
 
 def _sensors(device: str, error: str | None, energy_uj: int | None) -> Iterator[Finding]:

@@ -90,14 +90,10 @@ def _told_cards(declared: Sequence[str], health: Health) -> str:
     read = sorted(health.sample_age_s)
     if not read:
         return f"{names}: none readable ({_why_not()})"
-    lost = [card for card in declared if not _is_read(card, read)]
+    lost = [card for card in declared if card not in read]
     if lost:
         return f"{', '.join(lost)} not found; readable: {', '.join(read)}"
     return f"{names}: readable" if declared else f"readable: {', '.join(read)}; none configured"
-
-
-def _is_read(card: str, read: Sequence[str]) -> bool:
-    return int(card) < len(read) if card.isdecimal() else card in read
 
 
 def _why_not() -> str:

@@ -101,9 +101,9 @@ class Hardware(_Table, kw_only=True, frozen=True):
     method: Annotated[
         Literal["straight_line"], doc("how its value falls: evenly over elapsed time")
     ] = "straight_line"
-    cards: Annotated[
-        list[Text], doc("cards that carry it, by UUID or index; without any, all share it")
-    ] = field(default_factory=list)
+    cards: Annotated[list[Text], doc("cards that carry it, by UUID; without any, all share it")] = (
+        field(default_factory=list)
+    )
 
     @property
     def price_nano(self) -> int:
@@ -177,7 +177,9 @@ class EngineSettings(_Table, kw_only=True, frozen=True):
         doc("what it runs, hence how it is asked for its health"),
     ] = "openai"
     gpus: Annotated[
-        list[Text], Meta(min_length=1), doc("its cards, by UUID or index; several when split")
+        list[Text],
+        Meta(min_length=1),
+        doc("its cards, by UUID (`nvidia-smi -L`); several when split"),
     ]
     slots: Annotated[
         Annotated[int, Meta(ge=1, le=4096)] | None,

@@ -1,7 +1,7 @@
 """What no single field can tell: settings that contradict each other."""
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import urlsplit
@@ -39,6 +39,7 @@ def faults(settings: Settings) -> Iterator[Fault]:
     yield from _hardware(settings)
     yield from _electricity(settings)
     yield from _engines(settings)
+    yield from _cards(settings)
     yield from _addresses(settings)
 
 
@@ -136,6 +137,23 @@ def _engines(settings: Settings) -> Iterator[Fault]:
                 f"there is no engine {tap.engine!r}",
                 f"name one of [[engines]]: {known}",
             )
+
+
+def _cards(settings: Settings) -> Iterator[Fault]:
+    """Cards by index: samples tell the UUID, and one card must not be two in the books."""
+    named: list[tuple[tuple[str | int, ...], Iterable[str]]] = [
+        *((("hardware", i, "cards"), asset.cards) for i, asset in enumerate(settings.hardware)),
+        (("usage", "peak_output_tokens_per_second"), settings.usage.peak_output_tokens_per_second),
+        *((("engines", i, "gpus"), engine.gpus) for i, engine in enumerate(settings.engines)),
+    ]
+    for path, cards in named:
+        for card in cards:
+            if card.isdecimal():
+                yield Fault(
+                    path,
+                    f"{card!r} is an index, which a reboot may change",
+                    'run `nvidia-smi -L` and copy the card\'s UUID, like "GPU-…"',
+                )
 
 
 def _addresses(settings: Settings) -> Iterator[Fault]:

@@ -19,8 +19,10 @@ from pathlib import Path
 
 import pytest
 import requests
+from rig.clocks import Clocks
 from rig.events import body, host, sample_json
 
+from collector.clock import SECOND_NS
 from collector.commit import Committer, Feed
 from collector.daemon import Sealer
 from collector.events import Engine, Event, Heartbeat
@@ -61,7 +63,7 @@ def engine(answers: dict[str, tuple[int, bytes]]) -> Iterator[str]:
 
 
 def at(url: str, **changes: object) -> EngineSettings:
-    told: dict[str, object] = {"name": "card0", "url": url, "gpus": ["0"], **changes}
+    told: dict[str, object] = {"name": "card0", "url": url, "gpus": ["GPU-a"], **changes}
     return EngineSettings(**told)  # type: ignore[arg-type]
 
 
@@ -228,6 +230,21 @@ def test_changes_are_told_once_and_every_round_has_a_heartbeat() -> None:
     assert len({event.event_id for event in events}) == len(events)
 
 
+def test_after_a_step_engines_are_told_anew_and_again_once_the_time_told_twice_is_over() -> None:
+    clocks = Clocks(1_790_000_000 * SECOND_NS)
+    source = EngineHealth(Settings(), placed=clocks.placed)
+    up = Health(True, 2)
+    kept = []
+    for run_s, step_s in ((10, 0), (10, -60), (10, 0), (50, 0), (1, 0), (10, 0), (10, 7200)):
+        source._last = {"card0": up}
+        clocks.run(run_s)
+        clocks.set(step_s)
+        source._mind_steps()
+        kept.append(bool(source._last))
+    # Set back by 60 s at 20 s: 60 s later the clock shows 20 s again.
+    assert kept == [True, False, True, True, False, True, False]
+
+
 def test_a_restart_reuses_no_id() -> None:
     seen: list[str] = []
     for _ in range(2):
@@ -318,7 +335,7 @@ def test_collect_runs_and_stops_cleanly(tmp_path: Path, name: signal.Signals) ->
     with engine({"/health": (200, b"")}) as url:
         settings = (
             '[rig]\nname = "desk"\n[collector]\nlisten = "127.0.0.1:0"\n'
-            f'[[engines]]\nname = "card0"\nurl = "{url}"\nslots = 2\ngpus = ["0"]\n'
+            f'[[engines]]\nname = "card0"\nurl = "{url}"\nslots = 2\ngpus = ["GPU-a"]\n'
         )
         with collecting(tmp_path, settings) as (process, door):
             headers = {"Content-Type": "application/json"}

@@ -31,8 +31,6 @@ READ = Health(sample_age_s={"GPU-a": 1.0, "GPU-b": 1.0})
     ("declared", "told"),
     [
         (["GPU-a", "GPU-b"], "GPU-a, GPU-b: readable"),
-        (["0", "1"], "0, 1: readable"),
-        (["0", "2"], "2 not found; readable: GPU-a, GPU-b"),
         (["GPU-a", "GPU-x"], "GPU-x not found; readable: GPU-a, GPU-b"),
         ([], "readable: GPU-a, GPU-b; none configured"),
     ],
@@ -62,7 +60,7 @@ listen = "127.0.0.1:{ports[0]}"
 [[engines]]
 name = "card0"
 url = "http://127.0.0.1:9"
-gpus = ["0"]
+gpus = ["GPU-a"]
 [[taps]]
 engine = "card0"
 listen = "127.0.0.1:{ports[2]}"

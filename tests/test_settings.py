@@ -142,8 +142,17 @@ REFUSED = [
         ">= 1",
     ),
     ('kind = "ninfer"', 'kind = "nvinfer"', 37, "engines.kind", "ninfer, llama_cpp"),
-    ('gpus = ["GPU-a"]', "gpus = [0]", 38, "engines.gpus", "UUIDs or indexes"),
-    ('gpus = ["GPU-a"]', "gpus = []", 38, "engines.gpus", "UUIDs or indexes"),
+    ('gpus = ["GPU-a"]', "gpus = [0]", 38, "engines.gpus", "card UUIDs"),
+    ('gpus = ["GPU-a"]', 'gpus = ["GPU-a", "1"]', 38, "engines.gpus", "run `nvidia-smi -L` and"),
+    ('cards = ["GPU-a"]', 'cards = ["0"]', 22, "hardware.cards", "run `nvidia-smi -L` and copy"),
+    (
+        "peak_output_tokens_per_second = {}",
+        'peak_output_tokens_per_second = { "0" = 3000 }',
+        32,
+        "usage.peak_output_tokens_per_second",
+        "copy the card's UUID",
+    ),
+    ('gpus = ["GPU-a"]', "gpus = []", 38, "engines.gpus", "card UUIDs"),
     ('engine = "card0"', 'engine = "card7"', 44, "taps.engine", "[[engines]]: card0"),
     ('listen = "127.0.0.1:9001"', 'listen = "127.0.0.1"', 45, "taps.listen", "host and port"),
     ('listen = "127.0.0.1:9001"', 'listen = "127.0.0.1:99999"', 45, "taps.listen", "65535"),
@@ -179,7 +188,7 @@ def test_a_refusal_names_line_key_and_remedy(write, case):
 
 
 def test_the_second_of_two_tables_is_the_one_named(write):
-    twice = EXAMPLE + '\n[[engines]]\nname = "card0"\nurl = "http://h:1"\ngpus = ["1"]\n'
+    twice = EXAMPLE + '\n[[engines]]\nname = "card0"\nurl = "http://h:1"\ngpus = ["GPU-b"]\n'
     with pytest.raises(SettingsError, match=r"rig\.toml:55: engines\.url: "):
         load(write(twice.replace('"http://h:1"', '"h:1"')))
     with pytest.raises(SettingsError, match=r"rig\.toml:54: engines\.name: two engines"):

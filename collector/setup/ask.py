@@ -18,7 +18,7 @@ _REST: dict[str, dict[str, Any]] = {
     "rig": {},
     "hardware": {"name": "x", "price": "1", "in_service": DAY, "life_years": 1},
     "electricity": {"from": DAY, "price_per_kwh": "1"},
-    "engines": {"name": "x", "url": "http://x", "gpus": ["0"]},
+    "engines": {"name": "x", "url": "http://x", "gpus": ["GPU-0"]},
     "taps": {"engine": "x", "listen": "127.0.0.1:0"},
 }
 FIRST_TAP = 9001
@@ -141,7 +141,7 @@ class Questions:
             "name": name,
             "url": flags.url,
             "kind": kind,
-            "gpus": self._gpus(flags.cards, name, index),
+            "gpus": self._gpus(flags.cards, name, flags.url),
         }
         # llama.cpp is asked again at every health check; for the others the file must tell.
         slots = flags.slots or (found.slots if kind == "llama_cpp" else None)
@@ -155,23 +155,41 @@ class Questions:
         prompt = f"  Its tap listens on ({NO_TAP}: no tap)"
         return engine, self._get("taps", "listen", prompt, flags.tap, default)
 
-    def _gpus(self, given: list[str], name: str, index: int) -> list[str]:
+    def _gpus(self, given: list[str], name: str, url: str) -> list[str]:
         free = [uuid for uuid in self._cards if uuid not in self._used]
-        default = free[0] if free else str(index)
-        if not given and self._read is not None:
+        # Several engines on the only card there is need no word.
+        default = free[0] if free else self._cards[0] if len(self._cards) == 1 else None
+        gpus = [self._uuid(card) for card in given]
+        if not gpus and self._read is not None:
             for number, uuid in enumerate(self._cards):
                 self._say(f"    {number}: {uuid}{' (taken)' if uuid in self._used else ''}")
-            prompt = f"  Its cards, by number or UUID (several for a split model) [{default}]"
-            given = self._get("engines", "gpus", prompt, None, None, convert=_list) or [default]
-        elif not given:
-            given = [default]
-            if default not in self._cards:
-                self._say(
-                    f"{name} is given card {default} by its index; write its UUID if you can."
-                )
-        gpus = [self._uuid(card) for card in given]
+            gpus = self._asked_gpus(default)
+        elif not gpus:
+            gpus = [default] if default else []
+        if not gpus:
+            raise SettingsError(
+                f"--engine {url}: no card is left for {name}; name its own, like cards=GPU-…"
+                " (`nvidia-smi -L` tells them)"
+            )
+        if refusal := _refusal("engines", "gpus", gpus):
+            raise SettingsError(f"--engine {url}: cards: {refusal}")
         self._used.update(gpus)
         return gpus
+
+    def _asked_gpus(self, default: str | None) -> list[str]:
+        prompt = "  Its cards, by number or UUID (several for a split model)"
+        while True:
+            told = self._get(
+                "engines",
+                "gpus",
+                prompt,
+                None,
+                default,
+                convert=lambda answer: [self._uuid(card) for card in _list(answer)],
+            )
+            if told is not None:
+                return told if isinstance(told, list) else [told]
+            self._say("  An engine needs a card; `nvidia-smi -L` tells their UUIDs.")
 
     def _uuid(self, card: str) -> str:
         """A number of the driver's list as the UUID it stands for; all else as it is."""

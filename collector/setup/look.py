@@ -54,7 +54,7 @@ class Found:
 
 def engine_at(url: str) -> Found:
     """Ask an address for its health, its models and, as llama.cpp, its slots. Never raises."""
-    health = check(EngineSettings(name="engine", url=url, kind="llama_cpp", gpus=["0"]))
+    health = check(EngineSettings(name="engine", url=url, kind="llama_cpp", gpus=["GPU-0"]))
     if not health.up:
         return Found(up=False)
     model = _model(url.rstrip("/"))

@@ -11,7 +11,7 @@ TAP = """
 [[engines]]
 name = "card0"
 url = "http://127.0.0.1:8001"
-gpus = ["0"]
+gpus = ["GPU-…"]  # its UUID, from `nvidia-smi -L`
 
 [[taps]]
 engine = "card0"
