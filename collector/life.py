@@ -44,12 +44,12 @@ def host_events(path: Path, rig: str) -> list[Told]:
 
     Raises what `snapshot` raises.
     """
-    columns = ["at_ns", "what", "event_id", "revision", "boot_id", "duration_ns"]
+    columns = ["rig", "at_ns", "what", "event_id", "revision", "boot_id", "duration_ns"]
     newest: dict[str, Told] = {}
-    for table in _tables(path, "host", 0, rig, columns):
+    for table in _tables(path, "host", 0, columns):
         for row in table.to_pylist():
             known = newest.get(row["event_id"])
-            if known is None or known.revision < row["revision"]:
+            if row.pop("rig") == rig and (known is None or known.revision < row["revision"]):
                 newest[row["event_id"]] = Told(**row)
     return sorted(newest.values(), key=lambda told: told.at_ns)
 
@@ -60,42 +60,38 @@ def last_life(path: Path, rig: str, boot_id: str, now_ns: int) -> Life | None:
     An attempt lives until its end. Raises what `snapshot` raises.
     """
     for window_ns in WINDOWS_NS:
+        since_ns = max(0, now_ns - window_ns)
         found = [
-            life
+            Life(end_ns, told_by)
             for kind in ALIVE
-            for life in _lives(path, kind, max(0, now_ns - window_ns), rig, boot_id)
+            for told_rig, told_by, end_ns in _ends(path, kind, since_ns)
+            if told_rig == rig and told_by not in {None, boot_id}
         ]
         if found:
             return max(found, key=lambda life: life.at_ns)
     return None
 
 
-def _lives(path: Path, kind: str, from_ns: int, rig: str, boot_id: str) -> Iterator[Life]:
+def _ends(path: Path, kind: str, from_ns: int) -> Iterator[tuple[str, str | None, int]]:
+    """The newest sign of life of each rig and boot in files that reach beyond an instant."""
     placed = time_column(kind)
     lasting = ["duration_ns"] if kind == "attempt" else []
-    for table in _tables(path, kind, from_ns, rig, [placed, "boot_id", *lasting]):
-        ids = table["boot_id"]
-        earlier = table.filter(pc.and_(pc.is_valid(ids), pc.not_equal(ids, boot_id)))
-        if not len(earlier):
-            continue
-        ends = earlier[placed]
-        if lasting:
-            ends = pc.add(ends, earlier["duration_ns"])
-        newest = pc.index(ends, pc.max(ends)).as_py()
-        yield Life(ends[newest].as_py(), earlier["boot_id"][newest].as_py())
+    for table in _tables(path, kind, from_ns, ["rig", "boot_id", placed, *lasting]):
+        ends = pc.add(table[placed], table["duration_ns"]) if lasting else table[placed]
+        # Grouped, not filtered: a comparison with a Python value makes pyarrow import pandas.
+        whole = table.select(["rig", "boot_id"]).append_column("end_ns", ends)
+        for row in whole.group_by(["rig", "boot_id"]).aggregate([("end_ns", "max")]).to_pylist():
+            yield row["rig"], row["boot_id"], row["end_ns_max"]
 
 
-def _tables(
-    path: Path, kind: str, from_ns: int, rig: str, columns: list[str]
-) -> Iterator[pa.Table]:
-    """The rows of a rig from an instant on, hot and sealed; a damaged file is passed over."""
+def _tables(path: Path, kind: str, from_ns: int, columns: list[str]) -> Iterator[pa.Table]:
+    """What the ledger holds of a kind from an instant on, and before it what lies in the same
+    files; a damaged file is passed over."""
     seen = snapshot(path, kind, from_ns, INT64_MAX)
-    placed = time_column(kind)
-    wanted = (pc.field("rig") == rig) & (pc.field(placed) >= from_ns)
-    yield seen.hot.filter(wanted).select(columns)
+    yield seen.hot.select(columns)
     for file in seen.files:
         try:
-            yield pq.read_table(file, columns=columns, filters=wanted, partitioning=None)
+            yield pq.read_table(file, columns=columns, partitioning=None)
         except (OSError, pa.ArrowException):
             continue
 

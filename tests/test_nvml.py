@@ -116,7 +116,7 @@ class Delivered:
 
 @contextlib.contextmanager
 def source(**options: object) -> Iterator[Delivered]:
-    started = NvmlSource(settings(), **options)
+    started = NvmlSource(settings(), **{"modules": Path("nowhere"), **options})
     delivered = Delivered(started)
     started.start(delivered.take)
     try:
@@ -250,6 +250,17 @@ def test_a_lost_card_is_told_of_until_it_is_back(cards: FakeCards) -> None:
         back = rounds.until(A, lambda reading: not reading.lost)
     assert (back.energy_uj_total, back.error) == (9_000_000, None)
     assert back.counter_epoch == "b-1"
+
+
+def test_a_counter_that_stands_higher_than_a_new_one_could_has_survived(cards: FakeCards) -> None:
+    """Ten minutes lost: a counter that began anew since then stands at 1,080 kJ at most."""
+    read_ns = clock.boot_ns() - 600 * clock.SECOND_NS
+    lost = Counter(last_mj=900_000_000, read_ns=read_ns, lost=True)
+    for resets, mj in ((0, 1_200_000_000), (1, 1_000_000_000), (1, 20)):
+        cards.add(A, energy=mj)
+        with sampling(boot="b", cards={A: lost}) as rounds:
+            (back,) = rounds.next().cards
+        assert back.counter_epoch == f"b-{resets}"
 
 
 def test_a_driver_that_goes_away_ends_the_child(cards: FakeCards) -> None:
@@ -465,6 +476,32 @@ def test_readings_become_samples(cards: FakeCards) -> None:
         other = again.until(lambda sample: sample.device == A)
     assert other.event_id not in {first.event_id, second.event_id, third.event_id}
     assert other.counter_epoch == first.counter_epoch
+
+
+def test_the_counters_epoch_names_the_load_of_the_driver(cards: FakeCards, tmp_path: Path) -> None:
+    """The collector was stopped while the driver was loaded again: its counters count anew."""
+    cards.add(A, energy=5)
+    epochs = []
+    for name in ("nvidia", "other", "nvidia"):
+        (tmp_path / "module").mkdir(exist_ok=True)
+        (tmp_path / "module" / name).mkdir(exist_ok=True)
+        with source(modules=tmp_path / "module") as delivered:
+            epochs.append(delivered.until(lambda sample: True).counter_epoch)
+        if name == "other":
+            (tmp_path / "module/nvidia").rename(tmp_path / "unloaded")
+    first, same, again = epochs
+    assert first == same == f"{clock.boot_id()}-{(tmp_path / 'unloaded').stat().st_ino}-0"
+    assert again == f"{clock.boot_id()}-{(tmp_path / 'module/nvidia').stat().st_ino}-0" != first
+
+
+def test_samples_bear_the_time_of_the_clock_that_was_in_force(cards: FakeCards) -> None:
+    cards.add(A)
+    placed = clock.Placed(lambda: clock.boot_ns() + 10**18)
+    with source(placed=placed) as delivered:
+        before = clock.boot_ns() + 10**18
+        delivered.until(lambda sample: clock.to_ns(sample.at) >= before)
+        status = delivered.source.status
+    assert status.last_seen_ns[A] >= before
 
 
 def test_a_hung_driver_call_is_killed_and_samples_resume(cards: FakeCards) -> None:

@@ -155,14 +155,15 @@ class HostSource:
     def _run(self) -> None:
         if self._deliver is None:
             return
-        read = self.begin
+        begun = False
         while not self._stop.is_set():
             try:
-                if told := read():
+                told = self.look() if begun else self.begin()
+                begun = True
+                if told:
                     self._deliver(told)
             except Exception:
                 log.exception("a look at the host failed; the next one follows")
-            read = self.look
             self._stop.wait(self._interval_s)
 
     def _boot_at_ns(self) -> int:
