@@ -65,7 +65,10 @@ class Sealer:
         self._thread.join()
 
     def _run(self) -> None:
-        self._renew_face()  # the folder may have been moved since
+        if self._store.seal_due:
+            self._wake.set()
+        else:
+            self._renew_face()  # the folder may have been moved since
         while not self._stop.is_set():
             nudged = self._wake.wait(self._interval_s)
             self._wake.clear()
@@ -82,12 +85,12 @@ class Sealer:
                 log.exception("sealing failed and is tried again")
                 self._stop.wait(SEAL_RETRY_SECONDS)
 
-
     def _tend(self) -> None:
         rows = self._store.seal()
         merged = self._store.compact()
         self._renew_face()
         self._store.bury(now_ns() - RETIRED_NS)
+        self._store.forget_keys(now_ns())
         log.info("sealed %d rows, merged %d files", rows, merged)
 
     def _renew_face(self) -> None:

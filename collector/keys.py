@@ -19,10 +19,9 @@ from collector.touched import touch
 LOOKUP = 1000  # keys per SELECT; SQLite admits 32,766 variables
 ENTER = 250  # keys per INSERT, of five variables each
 KNOWN = "SELECT key, digest, revision, month, kind FROM event_key WHERE key IN ({})"
-REPLACED = (
-    "INSERT OR IGNORE INTO superseded (source, event_id, revision, kind, digest)"
-    " VALUES (?, ?, ?, ?, ?)"
-)
+# A version that is still in some file, or one that no file holds any more.
+REPLACED = "INSERT OR REPLACE INTO superseded VALUES (?, ?, ?, ?, ?, 0)"
+DROPPED = "INSERT OR IGNORE INTO superseded VALUES (?, ?, ?, ?, ?, 1)"
 IDENTITY = ["source", "event_id"]
 
 
@@ -51,8 +50,8 @@ def admit(db: sqlite3.Connection, kind: str, rows: pa.Table, *, lacking: bool) -
     """Make rows found in a file known, inside the caller's transaction; returns those to keep.
 
     `lacking`: the ledger is known to lack all of these rows, whatever its keys say; else a row
-    whose version is known already is a duplicate. Raises KeyError, ValueError for rows that are
-    none of this kind.
+    whose version is known already is a duplicate. Replaced versions are not kept. Raises
+    KeyError, ValueError for rows that are none of this kind.
     """
     keep: list[bool] = []
     events = from_arrow(kind, rows)
@@ -82,8 +81,8 @@ def _admitted(db: sqlite3.Connection, events: list[Event | None], lacking: bool)
         elif told.revision == before.revision:
             yield lacking
         else:
-            older = (*identity, told.revision, told.kind, told.digest)
-            yield db.execute(REPLACED, older).rowcount == 1 or lacking
+            db.execute(DROPPED, (*identity, told.revision, told.kind, told.digest))
+            yield False
     enter(db, news.values())
 
 

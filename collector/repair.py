@@ -147,8 +147,8 @@ def _taken(
     kind = file.name.partition("-")[0]
     with transaction(db):
         lacking = _lacking(folder, db, kind, rows.select(schema(kind).names))
-        admit(db, kind, lacking, lacking=True)
-        fresh = _as_segments(folder, kind, file, lacking, what)
+        wanted = admit(db, kind, lacking, lacking=True)
+        fresh = _as_segments(folder, kind, file, wanted, what)
         enlist(db, fresh)
         if fresh:
             _renew(db)

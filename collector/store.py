@@ -8,18 +8,17 @@ import logging
 import os
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from collector import compact, keys, manifest, rebuild, repair, reserve
-from collector.batch import COLUMNS, Batch, batches
+from collector import compact, manifest, rebuild, repair, reserve, retention
+from collector.batch import batches
 from collector.events import Event
-from collector.identity import Mark, mark
+from collector.identity import mark
+from collector.plan import plan, write
 from collector.repair import Listed
 from collector.seal import record, rounds
-from collector.touched import touch
 
 log = logging.getLogger(__name__)
 
@@ -40,15 +39,6 @@ class Receipt:
     def duplicates(self) -> int:
         """Events that the ledger already had, with the same content."""
         return len(self.duplicate_at)
-
-
-@dataclass
-class _Plan:
-    fresh: list[int] = field(default_factory=list)
-    duplicate_at: list[int] = field(default_factory=list)
-    conflicts: list[int] = field(default_factory=list)
-    keys: dict[bytes, Mark] = field(default_factory=dict)
-    superseded: dict[tuple[str, str, int], Mark] = field(default_factory=dict)
 
 
 class Store:
@@ -90,6 +80,7 @@ class Store:
             raise
         self.hot_rows, self.hot_batches = self._count_hot()
         self._starved = False
+        self._forgotten_before = 0
         reserve.keep(path)
 
     def append(self, events: Sequence[Event]) -> Receipt:
@@ -103,19 +94,19 @@ class Store:
         try:
             marks = [mark(event) for event in events]
             with self._lock:
-                plan = self._plan(events, marks)
-                fresh = [events[i] for i in plan.fresh]
+                told = plan(self._db, events, marks)
+                fresh = [events[i] for i in told.fresh]
                 packed = batches(fresh)
                 with manifest.transaction(self._db) as db:
-                    _write(db, fresh, packed, plan, marks)
-                self.hot_rows += len(plan.fresh)
+                    write(db, fresh, packed, told, marks)
+                self.hot_rows += len(told.fresh)
                 self.hot_batches += len(packed)
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"an event cannot be stored: {error!r}") from error
         except sqlite3.Error as error:
             self._starved = reserve.is_full(error)
             raise self._unavailable(error) from error
-        return Receipt(len(plan.fresh), plan.duplicate_at, plan.conflicts)
+        return Receipt(len(told.fresh), told.duplicate_at, told.conflicts)
 
     @property
     def seal_due(self) -> bool:
@@ -203,6 +194,28 @@ class Store:
                 raise self._unavailable(error) from error
             return len(files)
 
+    def forget_keys(self, now_ns: int) -> int:
+        """Drop idempotency keys older than `retention` keeps them; returns how many.
+
+        Raises StoreUnavailable; the rest is dropped next time.
+        """
+        gone = 0
+        with self._sealing:
+            try:
+                month = retention.first_kept(self.path, now_ns)
+                if month == self._forgotten_before:
+                    return 0
+                for after, up_to in list(retention.stretches(self.path, month)):
+                    with self._lock, manifest.transaction(self._db) as db:
+                        gone += retention.forget(db, after, up_to, month)
+                if gone:
+                    with self._lock, manifest.transaction(self._db) as db:
+                        retention.forget_replaced(db)
+            except sqlite3.Error as error:
+                raise self._unavailable(error) from error
+            self._forgotten_before = month
+        return gone
+
     def counters(self) -> dict[tuple[str, str], int]:
         """Events ever told, by (accepted | duplicate | conflict, kind)."""
         with self._lock:
@@ -232,33 +245,6 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _plan(self, events: Sequence[Event], marks: Sequence[Mark]) -> _Plan:
-        plan = _Plan()
-        known = keys.known(self._db, {m.key for m in marks})
-        for index, (event, told) in enumerate(zip(events, marks, strict=True)):
-            stored = known.get(told.key)
-            if stored is not None and stored.digest == told.digest:
-                plan.duplicate_at.append(index)
-            elif stored is None or told.revision > stored.revision:
-                if stored is not None:
-                    plan.superseded[event.source, event.event_id, stored.revision] = stored
-                plan.keys[told.key] = known[told.key] = told
-                plan.fresh.append(index)
-            elif self._told_before(event, told, plan):
-                plan.duplicate_at.append(index)
-            else:
-                plan.conflicts.append(index)
-        return plan
-
-    def _told_before(self, event: Event, told: Mark, plan: _Plan) -> bool:
-        """Whether this is a late second telling of a version that was replaced since."""
-        identity = (event.source, event.event_id, told.revision)
-        if identity in plan.superseded:
-            return plan.superseded[identity].digest == told.digest
-        query = "SELECT digest FROM superseded WHERE source = ? AND event_id = ? AND revision = ?"
-        row = self._db.execute(query, identity).fetchone()
-        return row is not None and row[0] == told.digest
-
     def _count_hot(self) -> tuple[int, int]:
         query = "SELECT coalesce(sum(rows), 0), count(*) FROM hot"
         rows, batches = self._db.execute(query).fetchone()
@@ -274,30 +260,3 @@ class Store:
             f"{self.path} cannot be written ({error}): free disk space or check the disk;"
             " nothing was kept, send it again"
         )
-
-
-def _write(
-    db: sqlite3.Connection,
-    events: Sequence[Event],
-    packed: list[Batch],
-    plan: _Plan,
-    marks: Sequence[Mark],
-) -> None:
-    db.executemany(
-        f"INSERT INTO hot ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
-        packed,
-    )
-    touch(db, events, plan.superseded.values())
-    keys.enter(db, plan.keys.values())
-    db.executemany(
-        "INSERT INTO superseded (source, event_id, revision, kind, digest) VALUES (?, ?, ?, ?, ?)",
-        [(*identity, old.kind, old.digest) for identity, old in plan.superseded.items()],
-    )
-    counted = Counter(("accepted", marks[i].kind, marks[i].month) for i in plan.fresh)
-    counted.update(("duplicate", marks[i].kind, marks[i].month) for i in plan.duplicate_at)
-    counted.update(("conflict", marks[i].kind, marks[i].month) for i in plan.conflicts)
-    db.executemany(
-        "INSERT INTO counter VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (name, kind, month) DO UPDATE SET value = value + excluded.value",
-        [(*name, value) for name, value in counted.items()],
-    )

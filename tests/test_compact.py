@@ -1,6 +1,8 @@
 """Small files become large ones: every row once, at every moment, for every reader."""
 
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +258,23 @@ def test_a_reader_whose_list_is_out_of_date_takes_a_new_one(
         assert len(ledger.frame("hosts", *EVER)) == 4
         assert merges == 3
         assert ledger.damaged() == []
+
+
+def test_a_file_of_replaced_rows_that_turns_up_again_doubles_nothing(tmp_path: Path) -> None:
+    """As when a damaged log takes the list of retired files with it."""
+    with Store(tmp_path, compact_files=2) as store:
+        store.append([told(1), told(2)])
+        store.seal()
+        (old,) = files(tmp_path)
+        store.append([told(1, revision=1)])
+        store.seal()
+        assert store.compact() == 2
+    with closing(sqlite3.connect(tmp_path / "manifest.sqlite")) as db, db:
+        db.execute("DELETE FROM retired")
+    with Store(tmp_path) as store:
+        assert held(tmp_path) == {"1": 1, "2": 0}
+        assert not old.exists()
+        assert store.append([told(1), told(1, revision=1)]).duplicates == 2
 
 
 def test_readers_never_fail_while_files_are_merged_and_removed(tmp_path: Path) -> None:

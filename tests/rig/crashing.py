@@ -20,10 +20,11 @@ import duckdb
 import msgspec
 import requests
 
+from collector import daemon
 from collector.clock import SECOND_NS, from_ns, to_ns
 from collector.columns import to_arrow
-from collector.daemon import run
 from collector.events import Attempt, Event, Sample
+from collector.face import FACE
 from collector.settings import CollectorSettings, Settings
 from collector.snapshot import snapshot
 from collector.store import Store
@@ -35,14 +36,15 @@ JSON = {"Content-Type": "application/json"}
 
 
 def collect(path: Path) -> None:
-    """The collector's process: as `rigledger collect`, but it seals all the time."""
+    """The collector's process: as `rigledger collect`, but it seals and merges all the time."""
     settings = Settings(collector=CollectorSettings(listen="127.0.0.1:0"))
+    daemon.RETIRED_NS = 5 * SECOND_NS  # files are removed under the readers' eyes
 
     def started(port: int) -> None:
         print(os.getpid(), port, flush=True)
 
-    with Store(path, seal_rows=400, seal_batches=40) as store:
-        asyncio.run(run(settings, store, [], started=started))
+    with Store(path, seal_rows=400, seal_batches=40, compact_files=3) as store:
+        asyncio.run(daemon.run(settings, store, [], started=started))
 
 
 def collect_again_and_again(path: Path) -> None:
@@ -148,6 +150,19 @@ class Sender:
         return answer.json()  # type: ignore[no-any-return]
 
 
+def faced(path: Path) -> int:
+    """Rows of all kinds as the ledger's face tells them; fails if any is there twice."""
+    rows = 0
+    with duckdb.connect(path / FACE, read_only=True, config={"threads": 1}) as con:
+        for kind in KINDS:
+            ((total, distinct),) = con.execute(
+                f"SELECT count(*), count(DISTINCT (source, event_id)) FROM {kind}"  # noqa: S608
+            ).fetchall()
+            assert total == distinct, f"{total - distinct} rows of {kind} are there twice"
+            rows += total
+    return rows
+
+
 def count(path: Path) -> int:
     """Rows of all kinds as DuckDB sees them; fails if any is there twice."""
     rows = 0
@@ -172,11 +187,15 @@ def count(path: Path) -> int:
 
 def read_again_and_again(path: Path) -> None:
     """Read until stdin closes; nothing that was seen may vanish."""
-    reads, before = 0, 0
+    reads, before, shown = 0, 0, 0
     while not select.select([sys.stdin], [], [], 0)[0]:
         now = count(path)
         assert now >= before, f"{before - now} rows have vanished"
         before, reads = now, reads + 1
+        if reads % 5 == 0 and (path / FACE).exists():
+            now = faced(path)
+            assert now >= shown, f"{shown - now} rows have vanished from the face"
+            shown = now
     print(reads, flush=True)
 
 
