@@ -34,10 +34,10 @@ def readings(samples: pl.DataFrame, host: HostFacts = UNDISTURBED) -> pl.DataFra
     foreign_processes and power_mw (of the later sample).
     """
     before = pl.all().exclude("card").shift(1).over("card").name.prefix("_")
-    read = host.once(samples.filter(~pl.all_horizontal(pl.col(READ).is_null())))
+    read = _metered(host.once(samples.filter(~pl.all_horizontal(pl.col(READ).is_null()))))
     parts = np.searchsorted(host.breaks, read["at_ns"].to_numpy(), side="right")
     read = read.with_columns(part=pl.Series(parts, dtype=pl.Int64))
-    rows = read.sort("card", "at_ns").with_columns(before).drop_nulls("_at_ns")
+    rows = read.with_columns(before).drop_nulls("_at_ns")
     rows = rows.with_columns(dt=pl.col("at_ns") - pl.col("_at_ns")).filter(pl.col("dt") > 0)
     day = pl.col("at_ns") // (96 * BUCKET_NS)
     # A longer interval is a gap whatever the period, and may begin before what was read.
@@ -47,15 +47,19 @@ def readings(samples: pl.DataFrame, host: HostFacts = UNDISTURBED) -> pl.DataFra
     most_mw = pl.max_horizontal("power_mw", "_power_mw", pl.lit(MOST_MW)).cast(pl.Int128)
     most = most_mw * pl.col("dt") * 12 // 10_000_000
     same = (pl.col("counter_epoch") == pl.col("_counter_epoch")).fill_null(True)
+    alike = (pl.col("source") == pl.col("_source")) & (pl.col("sensor") == pl.col("_sensor"))
     powered = (pl.col("power_mw") + pl.col("_power_mw")).cast(pl.Int128) * pl.col("dt") // 2_000_000
     rows = rows.with_columns(
         gap=(pl.col("dt") > GAP_PERIODS * period)
         | (pl.col("dt") > BUCKET_NS)
         | (pl.col("part") != pl.col("_part")),
-        reset=~counted.is_between(0, most).fill_null(True) | ~same,
+        reset=alike & (~counted.is_between(0, most).fill_null(True) | ~same),
+        alike=alike,
     )
     energy = (
-        pl.when(counted.is_not_null() & ~pl.col("reset") & (pl.col("dt") <= BRIDGED_NS))
+        pl.when(
+            counted.is_not_null() & pl.col("alike"), ~pl.col("reset"), pl.col("dt") <= BRIDGED_NS
+        )
         .then(counted)
         .when(~pl.col("gap"))
         .then(powered.cast(pl.Int64))
@@ -64,6 +68,31 @@ def readings(samples: pl.DataFrame, host: HostFacts = UNDISTURBED) -> pl.DataFra
         "card", pl.col("_at_ns").alias("from_ns"), "at_ns", "energy_uj", "gap", "reset",
         "util_pct", "foreign_processes", "power_mw",
     )  # fmt: skip
+
+
+def _metered(samples: pl.DataFrame) -> pl.DataFrame:
+    """One series of readings per card and UTC day, in time order: of those told, the one that
+    knows most, and of its readings those that tell energy, or else power, if any does."""
+    day = (pl.col("at_ns") // (96 * BUCKET_NS)).alias("day")
+    series = ["card", "day", "source", "sensor"]
+    counted, powered = pl.col("energy_uj_total"), pl.col("power_mw")
+    told = samples.with_columns(day).with_columns(
+        counters=counted.count().over(series), powers=powered.count().over(series)
+    )
+    best = told.sort(
+        "counters", "powers", "source", "sensor", descending=[True, True, False, False]
+    )
+    best = best.unique(["card", "day"], keep="first", maintain_order=True)
+    told = told.join(best, on=series, how="semi", maintain_order="left")
+    tells = (
+        pl.when(pl.col("counters") > 0)
+        .then(counted.is_not_null())
+        .when(pl.col("powers") > 0)
+        .then(powered.is_not_null())
+        .otherwise(True)
+    )
+    rows = told.filter(tells).drop("day", "counters", "powers")
+    return rows.sort("card", "at_ns", maintain_order=True)
 
 
 def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rig.ledger import SECOND, START, attempt, engine, heartbeats, ledger, sample, settings
 from rig.oracle import Books as Oracle
@@ -99,12 +100,15 @@ def surroundings(dice: random.Random) -> list[Event]:
             watts = dice.choice([30, 31, 32, 400])
             fields: dict[str, Any] = {
                 "power_mw": dice.choice([None, watts * 1000, watts * 1000]),
-                "energy_uj_total": total if counter else None,
+                "energy_uj_total": total if counter and dice.random() < 0.95 else None,
                 "counter_epoch": "e1" if dice.random() < 0.98 else "e2",
                 "util_pct": dice.choice([None, 0, 50]),
                 "foreign_processes": dice.choice([None, 0, 0, 0, 1]),
             }
             made.append(sample(card, second, **fields))
+            if dice.random() < 0.1:
+                other = msgspec.structs.replace(made[-1], source="other", energy_uj_total=None)
+                made.append(other)
             step = dice.choice([60, 60, 60, 60, 61.5, 700, 2500])
             total = total + round(watts * 10**6 * step) if dice.random() < 0.97 else 5
             second += step

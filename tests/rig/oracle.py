@@ -325,7 +325,7 @@ class Books:
 
     def readings(self, card: str) -> list[tuple[int, int, bool, Sample]]:
         """(from, to, gap, later sample) between each two samples of a card."""
-        own = sorted(self.read(card).items())
+        own = self._metered(card)
         pairs = [(a, b, s) for (a, _), (b, s) in itertools.pairwise(own) if b > a]
         by_day: dict[int, list[int]] = defaultdict(list)
         for a, b, _ in pairs:
@@ -343,18 +343,38 @@ class Books:
             for a, b, s in pairs
         ]
 
-    def read(self, card: str) -> dict[int, Sample]:
-        """A card's samples by instant: those that read anything, in time told once."""
-        return {
-            ns_of(s.at): s
+    def read(self, card: str) -> list[Sample]:
+        """A card's samples: those that read anything, in time told once."""
+        return [
+            s
             for s in self.of(Sample)
             if s.device == card
             and (s.power_mw, s.energy_uj_total, s.util_pct, s.foreign_processes) != (None,) * 4
             and not self.told_twice(ns_of(s.at))
-        }
+        ]
+
+    def _metered(self, card: str) -> list[tuple[int, Sample]]:
+        """Per UTC day the series that tells most, and of it what tells energy, or else power."""
+        days: dict[int, dict[tuple[str, str], list[Sample]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for s in self.read(card):
+            days[ns_of(s.at) // (96 * BUCKET)][s.source, s.sensor].append(s)
+        kept: list[Sample] = []
+        for series in days.values():
+            counters = {k: sum(s.energy_uj_total is not None for s in v) for k, v in series.items()}
+            powers = {k: sum(s.power_mw is not None for s in v) for k, v in series.items()}
+            best = min(series, key=lambda k: (-counters[k], -powers[k], k))
+            if counters[best]:
+                kept += [s for s in series[best] if s.energy_uj_total is not None]
+            elif powers[best]:
+                kept += [s for s in series[best] if s.power_mw is not None]
+            else:
+                kept += series[best]
+        return sorted(((ns_of(s.at), s) for s in kept), key=lambda p: (p[0], p[1].event_id))
 
     def _measured(self, card: str) -> list[tuple[int, int, bool, int, Sample]]:
-        before = self.read(card)
+        before = dict(self._metered(card))
         found = []
         for a, b, gap, late in self.readings(card):
             early = before[a]
@@ -363,7 +383,8 @@ class Books:
                 early.counter_epoch,
                 late.counter_epoch,
             )
-            if early.energy_uj_total is not None and late.energy_uj_total is not None:
+            alike = (early.source, early.sensor) == (late.source, late.sensor)
+            if alike and None not in (early.energy_uj_total, late.energy_uj_total):
                 grown = late.energy_uj_total - early.energy_uj_total
                 draw_mw = max(1_500_000, early.power_mw or 0, late.power_mw or 0)
                 possible = 0 <= grown <= draw_mw * (b - a) * 6 // 5 // 1_000_000
