@@ -1,0 +1,163 @@
+"""A real collector on a host that sleeps and whose clock is set: from its start to the report."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig.fake_clock import FakeClock, build_clock
+from rig.nvml import FakeCards
+
+from analytics.books import Books, keep_books
+from analytics.read import Ledger
+from analytics.states import BUCKET_NS
+from collector.clock import SECOND_NS
+from collector.settings import EngineSettings, RigSettings, Settings
+from collector.snapshot import snapshot
+
+CARD = "GPU-aaaaaaaa-0000-0000-0000-000000000001"
+HOUR_NS = 3_600 * SECOND_NS
+MILLISECOND_NS = 1_000_000
+EVER = (0, 2**62)
+PATIENCE_S = 60.0
+RIG = Settings(
+    rig=RigSettings(name="desk"),
+    engines=[EngineSettings(name="card0", url="http://127.0.0.1:9", gpus=[CARD], slots=1)],
+)
+TOML = f"""
+[rig]
+name = "desk"
+[collector]
+listen = "127.0.0.1:0"
+sample_seconds = 1
+[[engines]]
+name = "card0"
+url = "http://127.0.0.1:9"
+slots = 1
+gpus = ["{CARD}"]
+"""
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> FakeClock:
+    library = build_clock(tmp_path)
+    if library is None:
+        pytest.skip("no C compiler to build the fake clocks with")
+    return FakeClock(library, tmp_path)
+
+
+@contextmanager
+def collecting(folder: Path, clock: FakeClock) -> Iterator[None]:
+    """`rigledger collect` under the fake clocks, once its door is open, until SIGTERM."""
+    (folder / "rigledger.toml").write_text(TOML)
+    environment = {**os.environ, **clock.environment, "RIGLEDGER_DATA": str(folder / "ledger")}
+    command = [str(Path(sys.executable).with_name("rigledger")), "collect"]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if re.search(r"listening on port", line):
+                    break
+            else:
+                pytest.fail("the collector ended before it listened")
+            yield
+            process.send_signal(signal.SIGTERM)
+            rest = process.communicate(timeout=PATIENCE_S)[1]
+            assert process.returncode == 0, rest
+        finally:
+            process.kill()
+
+
+def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = snapshot(folder / "ledger", kind, *EVER).hot.to_pylist()
+    return found
+
+
+def until(holds: Callable[[], Any]) -> Any:
+    """What it tells once it is true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := holds()):
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.1)
+    return found
+
+
+def told(folder: Path, what: str) -> dict[str, Any]:
+    """The first host event of its kind."""
+    events = until(lambda: [row for row in rows(folder, "host") if row["what"] == what])
+    first: dict[str, Any] = events[0]
+    return first
+
+
+def sampled(folder: Path, after_ns: int, count: int = 2) -> None:
+    """Wait for readings placed after an instant."""
+    until(lambda: sum(row["at_ns"] >= after_ns for row in rows(folder, "sample")) >= count)
+
+
+def books(folder: Path, clock: FakeClock, start_ns: int) -> Books:
+    now_ns = clock.now_ns()
+    start_ns = start_ns // BUCKET_NS * BUCKET_NS
+    return keep_books(Ledger(folder / "ledger"), RIG, start_ns, now_ns + 1, now_ns)
+
+
+def test_a_host_that_sleeps_eight_hours(tmp_path: Path, cards: FakeCards, clock: FakeClock) -> None:
+    cards.add(CARD, power=30_000, energy=1_000_000)
+    start_ns = clock.now_ns()
+    with collecting(tmp_path, clock):
+        sampled(tmp_path, start_ns)
+        until(lambda: rows(tmp_path, "heartbeat"))
+        clock.suspend(8 * 3_600)
+        woke_ns = clock.now_ns()
+        resume = told(tmp_path, "resume")
+        cards.answer(CARD, energy=1_000_090)
+        sampled(tmp_path, woke_ns + SECOND_NS)
+    assert abs(resume["duration_ns"] - 8 * HOUR_NS) < MILLISECOND_NS
+    assert woke_ns <= resume["at_ns"] <= woke_ns + 30 * SECOND_NS
+    assert [row["what"] for row in rows(tmp_path, "host")] == ["boot", "resume"]
+    made = books(tmp_path, clock, start_ns)
+    assert made.host.off.tolist() == [[resume["at_ns"] - resume["duration_ns"], resume["at_ns"]]]
+    off = made.states.filter(state="off")
+    # The engine, which never answers, is known to be down for the few seconds around.
+    assert (off["end_ns"] - off["start_ns"]).sum() > 8 * HOUR_NS - MILLISECOND_NS
+    # The counter knows of 90 mJ: no more is in the books, whatever 30 W are in eight hours.
+    (bridged,) = made.intervals.filter(made.intervals["gap"]).iter_rows(named=True)
+    assert bridged["at_ns"] - bridged["from_ns"] >= 8 * HOUR_NS
+    assert bridged["energy_uj"] in {0, 90_000}
+    assert made.card_energy["energy_uj"].sum() <= 90_000
+
+
+def test_a_clock_set_back_an_hour(tmp_path: Path, cards: FakeCards, clock: FakeClock) -> None:
+    cards.add(CARD, power=30_000, energy=1_000_000)
+    start_ns = clock.now_ns()
+    with collecting(tmp_path, clock):
+        sampled(tmp_path, start_ns)
+        told(tmp_path, "boot")
+        before_ns = clock.now_ns()
+        clock.set(-3_600)
+        set_ns = clock.now_ns()
+        step = told(tmp_path, "clock_step")
+        known = sum(row["at_ns"] >= set_ns for row in rows(tmp_path, "sample"))
+        sampled(tmp_path, set_ns, known + 2)
+    assert abs(step["duration_ns"] + HOUR_NS) < SECOND_NS // 10
+    assert set_ns - SECOND_NS <= step["at_ns"] <= set_ns + 30 * SECOND_NS
+    boots = [row for row in rows(tmp_path, "host") if row["what"] == "boot"]
+    assert [row["revision"] for row in boots] == [0, 1]
+    assert abs(boots[1]["at_ns"] - boots[0]["at_ns"] + HOUR_NS) < SECOND_NS // 10
+    samples = rows(tmp_path, "sample")
+    assert any(row["at_ns"] >= before_ns - HOUR_NS and row["at_ns"] < start_ns for row in samples)
+    clock.set(2 * 3_600)  # the present lies behind both tellings
+    made = books(tmp_path, clock, set_ns)
+    assert [at for at, _ in made.host.steps] == [step["at_ns"]]
+    assert made.intervals.is_empty()  # every reading lies in the time told twice
+    assert made.card_energy.is_empty()
+    length = made.states["end_ns"] - made.states["start_ns"]
+    assert length.sum() == made.to_ns - made.from_ns
