@@ -54,7 +54,10 @@ class Span:
 
 
 class Shelf:
-    """The days of one ledger under one set of assumptions, as of one instant."""
+    """The days of one ledger under one set of assumptions, as of one instant.
+
+    With `keeps` off, nothing is written: for assumptions that are only thought of.
+    """
 
     def __init__(
         self,
@@ -62,9 +65,11 @@ class Shelf:
         settings: Settings,
         now_ns: int,
         progress: Progress = no_progress,
+        *,
+        keeps: bool = True,
     ) -> None:
         self.ledger, self.settings, self.now_ns = ledger, settings, now_ns
-        self._progress = progress
+        self._progress, self._keeps = progress, keeps
         self._root = ledger.path / "derived"
         self._born, self._news = ledger.news()
         self._assumptions = _assumptions(settings)
@@ -132,7 +137,7 @@ class Shelf:
         days = split(books, self.settings)
         for span, day in zip(chunk, days, strict=True):
             self._found[_key(span)] = day.facts
-            if span.is_over and self._born:
+            if self._keeps and span.is_over and self._born:
                 self._put(span, day, _sampled_until(books.intervals, span.to_ns, self.now_ns))
         return days
 

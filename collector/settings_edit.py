@@ -88,12 +88,24 @@ def toml(value: Value) -> str:
     return tomlkit.item(value).as_string()
 
 
-def told(change: Change) -> str:
-    """A change in words, as the history tells it."""
+def told(change: Change, text: str) -> str:
+    """A change of this text in words, as the history tells it.
+
+    `hardware box: price 17000 → 15000`, `new electricity: from 2026-12-01, price_per_kwh 0.31`.
+    """
     if isinstance(change, Append):
-        values = ", ".join(f"{key} = {toml(value)}" for key, value in change.values.items())
-        return f"new [[{change.table}]]: {values}"
-    return f"{_name(change)} = {toml(change.value)}"
+        values = ", ".join(f"{key} {_shown(value)}" for key, value in change.values.items())
+        return f"new {change.table}: {values}"
+    *inside, key = change.place
+    entry = _descend(tomllib.loads(text), inside)
+    names = [str(part) for part in inside if isinstance(part, str)]
+    which = "" if not isinstance(inside[-1], int) else entry.get("name", entry.get("from", ""))
+    old = _shown(entry[key]) if key in entry else "not set"
+    return f"{'.'.join(names)}{f' {which}' if which else ''}: {key} {old} → {_shown(change.value)}"
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _name(change: Change) -> str:

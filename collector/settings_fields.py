@@ -21,6 +21,18 @@ line and with what to write instead.
 Amounts and shares are decimal numbers in quotes, like `"0.20"`, so that none is rounded; dates
 stand without quotes, like `2026-10-01`. Tables in double brackets may be repeated.
 
+## How a setting changes
+
+History does not move by itself. **A new price, tariff or asset is a new entry** with its own first
+day: the entries before it stay, and so do the months that they counted for. **A mistake in an
+entry is corrected in its place**: every month that the entry counts for changes, and a comment
+above the line keeps the old value and the day of the correction.
+
+The settings page does both, shows before it saves what the change does to the price per million
+tokens, and keeps every comment and line that it does not touch. The file is edited by hand just as
+well. Each version that the page replaced stays in `rigledger.toml.d/` beside the file, up to the
+last 50, and the page's undo brings it back.
+
 This page is what `python -m collector.settings` prints; a test compares the two.
 """
 

@@ -59,7 +59,7 @@ def read(path: Path | None) -> Settings:
     """Settings of a file, see `collector.settings.load`. Raises SettingsError."""
     if path is None:
         if not DEFAULT.exists():
-            return Settings(store=StoreSettings(path=str(_default_folder())))
+            return defaults()
         path = DEFAULT
     path = path.absolute()
     try:
@@ -69,7 +69,17 @@ def read(path: Path | None) -> Settings:
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
         raise SettingsError(f"{path}: {reason}; name a readable file with --config") from None
-    return _anchored(parse(text, str(path)), path.parent)
+    return settings_of(text, path)
+
+
+def settings_of(text: str, path: Path) -> Settings:
+    """Settings of a file that holds this text, its folders told in full. Raises SettingsError."""
+    return _anchored(parse(text, str(path)), path.absolute().parent)
+
+
+def defaults() -> Settings:
+    """What holds where there is no settings file."""
+    return Settings(store=StoreSettings(path=str(_default_folder())))
 
 
 def _anchored(settings: Settings, folder: Path) -> Settings:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.settings import Settings, SettingsError
-from collector.settings_edit import Change, edited, told
-from collector.settings_file import parse
+from collector.settings import Settings, SettingsError, StoreSettings
+from collector.settings_edit import Change, Correct, edited, told
+from collector.settings_file import defaults, settings_of
 from collector.settings_history import History, Record, sync_folder
 from collector.settings_news import news
 
@@ -36,14 +36,26 @@ class Version:
 
 def read_version(path: Path) -> Version:
     """The file as it stands now. Raises SettingsError, with file and line, when it is broken."""
+    path = path.absolute()
     text = _text(path)
-    return Version(path, text, Settings() if text is None else parse(text, str(path)))
+    return Version(path, text, defaults() if text is None else settings_of(text, path))
 
 
 def candidate(version: Version, changes: Sequence[Change], day: dt.date) -> tuple[str, Settings]:
     """What the file would hold after the changes; writes nothing. Raises SettingsError."""
-    text = edited(FIRST_LINE if version.text is None else version.text, changes, day)
-    return text, parse(text, str(version.path))
+    if version.text is None:
+        text = edited(FIRST_LINE, [*_folder(version), *changes], day)
+    else:
+        text = edited(version.text, changes, day)
+    return text, settings_of(text, version.path)
+
+
+def _folder(version: Version) -> list[Change]:
+    """The first file must not hide the ledger that was used without any."""
+    path = version.settings.store.path
+    if Path(path) == version.path.absolute().parent / StoreSettings().path:
+        return []
+    return [Correct(("store", "path"), path, remark=False)]
 
 
 def save(version: Version, changes: Sequence[Change], now: dt.datetime) -> Record:
@@ -53,7 +65,7 @@ def save(version: Version, changes: Sequence[Change], now: dt.datetime) -> Recor
     be made and for a file that cannot be written; the file is then as it was.
     """
     text, _ = candidate(version, changes, now.date())
-    what = "; ".join(told(change) for change in changes)
+    what = "; ".join(told(change, version.text or "") for change in changes)
     with _alone(version.path) as history:
         _require_unchanged(version)
         return _put(version, text, history.next(now, what, version.text, text))
@@ -73,7 +85,7 @@ def undo(version: Version, number: int, now: dt.datetime) -> Record:
             )
         text = history.text_before(last)
         if text is not None:
-            parse(text, str(version.path))
+            settings_of(text, version.path)
         record = history.next(now, f"undone: {last.what}", version.text, text, undoes=number)
         return _put(version, text, record)
 
@@ -117,7 +129,7 @@ def _require_unchanged(version: Version) -> None:
         return
     if text is None:
         raise ChangedMeanwhile(f"{version.path}: gone meanwhile; nothing was saved; try again")
-    found = news(version.settings, parse(text, str(version.path)))
+    found = news(version.settings, settings_of(text, version.path))
     raise ChangedMeanwhile(
         f"{version.path}: changed meanwhile, nothing was saved: {found}; look at it again and "
         "save then"

@@ -9,13 +9,14 @@ from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
 from dashboard import loaders, sentences, words
 from dashboard.views import empty, overview
+from dashboard.views import settings as settings_page
 
 MARK = Path(__file__).with_name("mark.svg")
 
 # What Streamlit's theme cannot say. Keys of containers become classes, a documented promise.
 STYLE = """
 <style>
-.block-container { max-width: 1120px; padding-top: 1.5rem; padding-bottom: 4rem; }
+.block-container { max-width: 1120px; padding-top: 4.25rem; padding-bottom: 4rem; }
 .st-key-answer [data-testid="stMetricValue"] { font-size: clamp(2.6rem, 6vw, 3.6rem);
   line-height: 1.1; letter-spacing: -0.02em; }
 .st-key-answer [data-testid="stMetricLabel"] p { font-size: 1rem; }
@@ -32,8 +33,11 @@ def main() -> None:
     """Draw the header and run the chosen page."""
     st.set_page_config(page_title="rigledger", page_icon=str(MARK), layout="wide")
     st.html(STYLE)
-    pages = [st.Page(_overview, title="Overview", url_path="overview", default=True)]
-    st.navigation(pages, position="hidden" if len(pages) == 1 else "top").run()
+    pages = [
+        st.Page(_overview, title="Overview", url_path="overview", default=True),
+        st.Page(_settings, title="Settings", url_path="settings"),
+    ]
+    st.navigation(pages, position="top").run()
 
 
 def _overview() -> None:
@@ -56,6 +60,10 @@ def _overview() -> None:
     chosen = header(settings, months)
     if chosen is not None:
         overview.page(settings, chosen)
+
+
+def _settings() -> None:
+    settings_page.run(lambda settings: header(settings, None))
 
 
 def _months(settings: Settings, now_ns: int) -> list[str]:

@@ -72,6 +72,34 @@ OUTPUT_ONLY = (
     "The API's output price alone, as people quote it. It leaves out the input, so it makes the "
     "API look cheaper than the bill would be."
 )
+VALUE_LOST = (
+    "What all assets in service lose in value on the present day: price less residual value, "
+    "spread evenly over their lives."
+)
+TARIFF = (
+    "The price of a kWh at the wall that is in force today. Measured energy is divided by the "
+    "power supply's efficiency and multiplied by this."
+)
+HOST = (
+    "What the host draws beside the cards while it is up: processor, memory, fans, disks. "
+    "Declared, because no card reports it."
+)
+GAP = (
+    "Pauses between requests shorter than this count as headroom, longer ones as idle time. It "
+    "moves cost between these two states and changes no total."
+)
+CAPITAL = (
+    "What was bought, with its price and its life. The part of the price that a month uses up is "
+    "that month's hardware cost."
+)
+SOURCES = (
+    "What the running collector says of itself: whether it can keep events, when each card was "
+    "last read, and whether each engine answered when it was last asked."
+)
+CHANGES = (
+    "What was changed on this page. Each earlier version of the file is kept beside it; an undo "
+    "brings the last one back and is listed as well."
+)
 QUALITY = "What is not known about this period, and which figures that touches."
 
 STATES = {

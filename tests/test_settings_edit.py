@@ -113,10 +113,14 @@ def test_what_cannot_be_edited_in_place_is_refused():
 
 
 def test_changes_are_told_in_words():
-    assert told(Append("electricity", {"from": DAY, "host_watts": 9})) == (
-        "new [[electricity]]: from = 2026-11-29, host_watts = 9"
-    )
-    assert told(Correct(("hardware", 1, "price"), "2")) == 'hardware[1].price = "2"'
+    new = Append("electricity", {"from": DAY, "host_watts": 9})
+    assert told(new, EXAMPLE) == "new electricity: from 2026-11-29, host_watts 9"
+    price = Correct(("electricity", 0, "price_per_kwh"), "0.3")
+    assert told(price, EXAMPLE) == "electricity 2026-10-01: price_per_kwh 0.20 → 0.3"
+    cards = Correct(("hardware", 0, "cards"), ["0", "1"])
+    assert told(cards, '[[hardware]]\nname = "box"\n') == "hardware box: cards not set → 0, 1"
+    gap = Correct(("usage", "active_gap"), "30m", "15m")
+    assert told(gap, "") == "usage: active_gap not set → 30m"
     assert toml("two\nlines") == '"two\\nlines"'
 
 

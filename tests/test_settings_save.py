@@ -53,7 +53,7 @@ def test_a_save_changes_the_file_and_nothing_beside_it(path):
         'price = "17000"\n', '# corrected 2026-11-29: price was "17000"\nprice = "15000"\n'
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert record.what == 'hardware[0].price = "15000"'
+    assert record.what == "hardware box: price 17000 → 15000"
     assert sorted(p.name for p in path.parent.iterdir()) == [path.name, f"{path.name}.d"]
     assert load(path).hardware[0].price == "15000"
 
@@ -75,6 +75,20 @@ def test_the_first_save_makes_the_file_for_its_owner_alone(tmp_path):
     assert load(path).electricity[0].price_per_kwh == "0.01"
     undo(read_version(path), 1, NOW)
     assert not path.exists()
+
+
+def test_the_first_file_names_the_ledger_that_was_used_without_any(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "mine"))
+    monkeypatch.chdir(tmp_path)
+    used = load(None).store_path()
+    assert used == tmp_path / "mine" / "rigledger"
+    save(read_version(Path("rigledger.toml")), [tariff(0)], NOW)
+    assert load(None).store_path() == used
+    (tmp_path / "rigledger.toml").unlink()
+    (tmp_path / "data").mkdir()
+    save(read_version(Path("rigledger.toml")), [tariff(0)], NOW)
+    assert "[store]" not in Path("rigledger.toml").read_text()
+    assert load(None).store_path() == tmp_path / "data"
 
 
 def test_a_link_stays_a_link(path):
@@ -176,7 +190,7 @@ def test_undo_goes_back_step_by_step_and_is_recorded(path):
     assert history.undoable(TEXT) is None
     told = history.records()
     assert [(r.number, r.undoes) for r in told] == [(1, None), (2, None), (3, 2), (4, 1)]
-    assert told[3].what == 'undone: hardware[0].price = "15000"'
+    assert told[3].what == "undone: hardware box: price 17000 → 15000"
     assert history.text_before(told[2]).endswith('price_per_kwh = "0.01"\n')
 
 

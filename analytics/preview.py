@@ -1,0 +1,72 @@
+"""What other settings would make of a month: computed beside the books and kept nowhere."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from analytics.capital import written_off_nano
+from analytics.day import joined
+from analytics.periods import Period
+from analytics.read import Ledger
+from analytics.shelf import Progress, Shelf, no_progress
+from analytics.utilization import per_mtok_nano
+from collector.settings import Settings
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A month in two figures: its cost, and the full price per million output tokens.
+
+    The price is None where no output token was counted.
+    """
+
+    cost_nano: int
+    full_nano_per_mtok: int | None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A month under the settings as they are and under those that are thought of."""
+
+    month: str
+    provisional: bool
+    before: Figure
+    after: Figure
+
+
+def effects(
+    ledger: Ledger,
+    settings: Settings,
+    candidate: Settings,
+    periods: Sequence[Period],
+    now_ns: int,
+    *,
+    progress: Progress = no_progress,
+) -> Iterator[Effect]:
+    """Each period under both settings, at the same instant.
+
+    `progress` is told the days of a period under the candidate. Raises FileNotFoundError where no
+    ledger lies.
+    """
+    kept = Shelf(ledger, settings, now_ns, keeps=False)
+    tried = Shelf(ledger, candidate, now_ns, progress, keeps=False)
+    for period in periods:
+        before, after = figure(kept, period), figure(tried, period)
+        yield Effect(period.name, now_ns < period.to_ns, before, after)
+
+
+def figure(shelf: Shelf, period: Period) -> Figure:
+    """A period's cost and full price, as `month.account` tells them, without the rest."""
+    days = shelf.days(period.from_ns, period.to_ns)
+    cells, ended = joined(days, "cells"), joined(days, "ended")
+    unassigned = sum(day.facts["unassigned_nano"] for day in days)
+    cost = int(cells["capital_nano"].sum()) + int(cells["energy_nano"].sum()) + unassigned
+    tokens = int(ended["output_tokens"].sum())
+    return Figure(cost, per_mtok_nano(cost, tokens) if tokens else None)
+
+
+def value_lost_nano(settings: Settings, from_ns: int, to_ns: int) -> int:
+    """What all assets together lose in value in a span, nano-units."""
+    return sum(
+        written_off_nano(asset, settings, to_ns) - written_off_nano(asset, settings, from_ns)
+        for asset in settings.hardware
+    )

@@ -1,0 +1,166 @@
+"""The settings page's sentences: what is assumed, and what a change would do."""
+
+import datetime as dt
+import difflib
+from collections.abc import Iterable, Sequence
+
+from analytics.preview import Effect
+from collector.probe import Health
+from collector.settings import Electricity, Settings
+from collector.settings_check import Fault
+from collector.settings_edit import Append, Change
+from collector.settings_fields import tables
+from dashboard import words
+from dashboard.sentences import plain
+
+SILENT_S = 300
+
+
+def assumed(settings: Settings, lost_nano: int, today: dt.date) -> str:
+    """What the rig is taken to cost, in one or two sentences; `lost_nano` in value per day."""
+    currency = settings.rig.currency
+    if settings.hardware:
+        price = sum(asset.price_nano for asset in settings.hardware)
+        rig = (
+            f"The rig cost **{words.cents(price).removesuffix('.00')} {currency}** and loses "
+            f"**{words.headline(lost_nano)} {currency}** of its value a day"
+        )
+    else:
+        rig = "No hardware price is set, so **the rig itself counts as free**"
+    tariff = in_force(settings, today)
+    if tariff is None:
+        return f"{rig}. No electricity price is in force, so **energy is not priced**."
+    return (
+        f"{rig}; a kWh costs **{tariff.price_per_kwh} {currency}** since {day(tariff.from_)}, and "
+        f"the host draws {tariff.host_watts:,} W beside its cards."
+    )
+
+
+def in_force(settings: Settings, today: dt.date) -> Electricity | None:
+    """The electricity entry that counts today; None where none does yet."""
+    begun = [entry for entry in settings.electricity if entry.from_ <= today]
+    return max(begun, key=lambda entry: entry.from_, default=None)
+
+
+def day(date: dt.date) -> str:
+    """A date as people write it: 1 October 2026."""
+    return f"{date.day} {date:%B %Y}"
+
+
+def effect(told: Sequence[Effect], currency: str) -> str:
+    """`This changes October 2026 from 4.47 to 4.12 and November 2026 so far from 4.61 to 4.25 …`"""
+    if not told:
+        return "There is no ledger yet, so no month changes."
+    changed = [e for e in told if e.before != e.after]
+    same = [e for e in told if e.before == e.after]
+    found = []
+    for without_output in (False, True):
+        unit = f"{currency} in all" if without_output else f"{currency} per million output tokens"
+        some = [e for e in changed if (e.before.full_nano_per_mtok is None) == without_output]
+        if some:
+            found.append(f"This changes {_and(_changed(e) for e in some)} {unit}.")
+    if same:
+        verb = "stay as they are" if len(same) > 1 else "stays as it is"
+        found.append(f"{_and(_same(e, currency) for e in same)} {verb}.")
+    return " ".join(found)
+
+
+def _changed(told: Effect) -> str:
+    before, after = _figures(told)
+    return f"**{_name(told)}** from **{before}** to **{after}**"
+
+
+def _same(told: Effect, currency: str) -> str:
+    unit = " in all" if told.before.full_nano_per_mtok is None else ""
+    return f"**{_name(told)}** ({_figures(told)[0]} {currency}{unit})"
+
+
+def _figures(told: Effect) -> tuple[str, str]:
+    """Both figures with as many digits as it takes to see them differ."""
+    pair = (told.before.full_nano_per_mtok, told.after.full_nano_per_mtok)
+    if pair[0] is None or pair[1] is None:
+        pair = (told.before.cost_nano, told.after.cost_nano)
+        return words.cents(pair[0]), words.cents(pair[1])
+    shown = (words.headline(pair[0]), words.headline(pair[1]))
+    if pair[0] == pair[1] or shown[0] != shown[1]:
+        return shown
+    for decimals in range(2, 10):
+        shown = (words.cents(pair[0], decimals), words.cents(pair[1], decimals))
+        if shown[0] != shown[1]:
+            break
+    return shown
+
+
+def _name(told: Effect) -> str:
+    return words.month_name(told.month) + (" so far" if told.provisional else "")
+
+
+def _and(parts: Iterable[str]) -> str:
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def reach(changes: Sequence[Change]) -> str:
+    """Which time a change counts for."""
+    if isinstance(changes[0], Append):
+        return "A new entry counts from its first day on; the entries before it stay as they are."
+    return (
+        "A correction counts for all the time that the entry covers, past months too; the old "
+        "value stays in the file as a comment."
+    )
+
+
+def refusal(fault: Fault) -> str:
+    """A field's own sentence: what is wrong and what to write, as one types it in a form."""
+    names = [part for part in fault.path if isinstance(part, str)]
+    table = tables().get(".".join(names[:-1]))
+    titles = {s.key: s.title for s in table.settings} if table else {}
+    remedy = fault.remedy.replace(" in quotes", "").replace(" without quotes", "")
+    return plain(f"{titles.get(names[-1], names[-1])}: {fault.what}; {remedy}.")
+
+
+def lines(before: str, after: str) -> str:
+    """The lines that go and come, as a diff with one line around them."""
+    old, new = before.splitlines(), after.splitlines()
+    # What is inserted stands whole behind the line that it follows; a plain diff may shift it.
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    ends = (len(old) - tail, len(new) - tail)
+    found = [f" {line}" for line in old[max(0, head - 1) : head]]
+    found += difflib.ndiff(old[head : ends[0]], new[head : ends[1]], linejunk=None)
+    found += [f" {line}" for line in old[ends[0] : ends[0] + 1]]
+    return "\n".join(
+        line[0] + line[2:] if line[1:2] == " " and line[0] in "+-" else line
+        for line in found
+        if not line.startswith("?")
+    )
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    while count < min(len(one), len(other)) and one[count] == other[count]:
+        count += 1
+    return count
+
+
+def sources(health: Health, silent_cards: Sequence[str]) -> str:
+    """How the sources are, in one sentence."""
+    if health.trouble is not None:
+        return f"{plain(health.trouble[:1].upper() + health.trouble[1:])}."
+    down = [name for name, up in health.engine_up.items() if not up]
+    late = [name for name, age in health.sample_age_s.items() if age > SILENT_S]
+    parts = []
+    if down:
+        parts.append(f"{words.count(len(down), 'engine')} down")
+    if late or silent_cards:
+        parts.append(f"{words.count(len(late) + len(silent_cards), 'card')} without a reading")
+    if parts:
+        return f"The collector keeps events; {_and(parts)}."
+    if not health.sample_age_s and not health.engine_up:
+        return "The collector keeps events; no card and no engine has told anything since it began."
+    return "The collector keeps events, and every source it knows is telling."
+
+
+def age(seconds: float) -> str:
+    """`12 s ago`."""
+    return f"{words.span(round(seconds * words.NANO))} ago"

@@ -1,0 +1,215 @@
+"""Settings: what do I assume. The answer first, then each kind of assumption and its changes."""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from collector.settings import Settings, SettingsError
+from collector.settings_fields import Setting, tables
+from collector.settings_save import Version
+from dashboard import loaders, meanings, settings_words, what_if, words
+from dashboard.sentences import plain
+from dashboard.views import settings_change as change
+
+REFRESH_S = 15
+
+
+def run(header: Callable[[Settings], object]) -> None:
+    """Read the file and draw the page under its header."""
+    try:
+        version = what_if.version()
+    except SettingsError as error:
+        broken(error)
+        return
+    header(version.settings)
+    page(version)
+
+
+def page(version: Version) -> None:
+    """Draw the page over one version of the file."""
+    settings = version.settings
+    change.outcome(version)
+    answer(settings)
+    hardware(version)
+    electricity(version)
+    usage(version)
+    st.subheader("Where the figures come from", anchor=False, help=meanings.SOURCES)
+    st.fragment(sources, run_every=REFRESH_S)(settings)
+    the_rest(version)
+    history(version)
+
+
+def broken(error: SettingsError) -> None:
+    """The file cannot be read, so nothing is shown and nothing can be overwritten."""
+    st.subheader("The settings file cannot be used", anchor=False)
+    st.error(plain(f"{error}."))
+    st.markdown("Mend it with a text editor, then reload this page. Nothing is saved until then.")
+
+
+def today(settings: Settings) -> dt.date:
+    """The present day in the rig's zone."""
+    return dt.datetime.now(settings.zone).date()
+
+
+def answer(settings: Settings) -> None:
+    """What is assumed, in words and in four figures."""
+    lost = what_if.value_lost_today_nano(settings)
+    tariff = settings_words.in_force(settings, today(settings))
+    currency = settings.rig.currency
+    with st.container(key="assumed", gap="small"):
+        st.caption(f"What do I assume? · amounts in {currency} · days in {settings.rig.time_zone}")
+        st.markdown(settings_words.assumed(settings, lost, today(settings)))
+    figures = (
+        (
+            f"{currency} of value lost a day",
+            words.headline(lost) if settings.hardware else words.UNKNOWN,
+            meanings.VALUE_LOST,
+        ),
+        (
+            f"{currency} per kWh",
+            tariff.price_per_kwh if tariff else words.UNKNOWN,
+            meanings.TARIFF,
+        ),
+        ("W of host power", f"{tariff.host_watts:,}" if tariff else words.UNKNOWN, meanings.HOST),
+        ("active gap", settings.usage.active_gap, meanings.GAP),
+    )
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        for label, value, meaning in figures:
+            st.metric(label, value, help=meaning, width=175)
+
+
+def hardware(version: Version) -> None:
+    """The assets, oldest first."""
+    settings = version.settings
+    st.subheader("Hardware", anchor=False, help=meanings.CAPITAL)
+    order = sorted(range(len(settings.hardware)), key=lambda i: settings.hardware[i].in_service)
+    if order:
+        st.markdown("Each asset's price less its residual value, spread evenly over its life.")
+        entries(settings, "hardware", [settings.hardware[i] for i in order])
+    else:
+        st.markdown("No hardware yet: the rig itself counts as free.")
+    change.table(version, "hardware", order, add="Add what was bought")
+
+
+def electricity(version: Version) -> None:
+    """The tariffs, oldest first."""
+    settings = version.settings
+    st.subheader("Electricity", anchor=False, help=meanings.TARIFF)
+    order = sorted(range(len(settings.electricity)), key=lambda i: settings.electricity[i].from_)
+    if order:
+        st.markdown("Each entry counts from its day on, until the next one begins.")
+        entries(settings, "electricity", [settings.electricity[i] for i in order])
+    else:
+        st.markdown("No electricity price yet: energy is measured, but not priced.")
+    change.table(version, "electricity", order, add="New price from a day on")
+
+
+def usage(version: Version) -> None:
+    """When the rig counts as in use."""
+    settings = version.settings
+    st.subheader("Active hours", anchor=False, help=meanings.GAP)
+    st.markdown(
+        f"A pause shorter than **{settings.usage.active_gap}** belongs to active hours: the cards "
+        "are kept ready. A longer one is idle time."
+    )
+    change.single(version, "usage", "active_gap", button="Change the gap")
+
+
+def entries(settings: Settings, table: str, rows: list[Any]) -> None:
+    """The entries of a repeated table, each column with its unit and its help."""
+    declared = [s for s in tables()[table].settings if len(s.choices) != 1]
+    shown = [s for s in declared if s.key != "cards" or any(row.cards for row in rows)]
+    st.dataframe(
+        pl.DataFrame({s.key: [change.value_of(row, s.key) for row in rows] for s in shown}),
+        hide_index=True,
+        column_config={s.key: _column(s, settings.rig.currency) for s in shown},
+        key=f"entries_{table}",
+    )
+
+
+def _column(setting: Setting, currency: str) -> Any:
+    label = setting.label(currency)
+    if setting.type == "date":
+        return st.column_config.DateColumn(label, help=setting.help, format="YYYY-MM-DD")
+    if setting.type == "whole number":
+        return st.column_config.NumberColumn(label, help=setting.help, format="localized")
+    if setting.type.startswith("list of"):
+        return st.column_config.ListColumn(label, help=setting.help)
+    # Amounts and shares stay the text that they are in the file: no digit is rounded away.
+    side: Any = "left" if setting.type == "text" else "right"
+    return st.column_config.TextColumn(label, help=setting.help, alignment=side)
+
+
+def sources(settings: Settings) -> None:
+    """The collector, the engines and the cards, each with its last word."""
+    told = what_if.health(settings.collector.listen, settings)
+    named = {gpu for engine in settings.engines for gpu in engine.gpus}
+    silent = [] if told.trouble else sorted(named - set(told.sample_age_s))
+    cards = sorted(set(told.sample_age_s) | named)
+    names = loaders.card_names(settings, cards)
+    engines = {engine.name: engine.url for engine in settings.engines}
+    st.markdown(settings_words.sources(told, silent))
+    rows = [
+        ("engine", name, _state(told.engine_up.get(name)), engines.get(name, "not in the settings"))
+        for name in sorted(engines | told.engine_up)
+    ]
+    rows += [("card", names[card], *_reading(told.sample_age_s.get(card), card)) for card in cards]
+    if rows:
+        frame = pl.DataFrame(rows, schema=["what", "name", "health", "where"], orient="row")
+        st.dataframe(frame, hide_index=True, key="sources")
+
+
+def _state(up: bool | None) -> str:
+    return "● up" if up else "? not checked yet" if up is None else "○ down"
+
+
+def _reading(age_s: float | None, card: str) -> tuple[str, str]:
+    if age_s is None:
+        return "? no reading yet", card
+    sign = "○" if age_s > settings_words.SILENT_S else "●"
+    return f"{sign} read {settings_words.age(age_s)}", card
+
+
+def the_rest(version: Version) -> None:
+    """Every setting that stands once, with its meaning; the file itself is their editor."""
+    settings = version.settings
+    with st.expander("Everything else in the file"):
+        st.markdown(
+            f"These stand in `{version.path}` and are edited there; addresses and folders take "
+            "effect at the next start."
+        )
+        rows = [
+            (f"{table.name}.{s.key}", _shown(getattr(settings, table.name), s.key), s.help)
+            for table in tables().values()
+            if not table.repeated and table.name != "usage"
+            for s in table.settings
+        ]
+        frame = pl.DataFrame(rows, schema=["setting", "value", "meaning"], orient="row")
+        st.dataframe(frame, hide_index=True, height="content", key="rest")
+
+
+def _shown(row: Any, key: str) -> str:
+    value = change.value_of(row, key)
+    return "none" if value is None else str(value)
+
+
+def history(version: Version) -> None:
+    """What this page has changed, newest first, and the undo of the last change."""
+    records, last = what_if.changes(version)
+    if not records:
+        return
+    st.subheader("Changes", anchor=False, help=meanings.CHANGES)
+    zone = version.settings.zone
+    rows = [
+        (record.at.astimezone(zone).strftime("%Y-%m-%d %H:%M"), record.what) for record in records
+    ]
+    frame = pl.DataFrame(rows, schema=["when", "what"], orient="row")
+    height: Any = "auto" if frame.height <= 10 else 388
+    st.dataframe(frame, hide_index=True, height=height, key="changes")
+    if last is not None:
+        change.undo_button(last, "history")
+    elif any(record.undoes is None for record in records):
+        st.caption("Nothing to undo: all is undone, or the file was edited by hand since.")
