@@ -45,7 +45,15 @@ def month(
 def account(shelf: Shelf, period: Period) -> dict[str, Any]:
     """Account for a period from a shelf that is at hand."""
     days = shelf.days(period.from_ns, period.to_ns)
-    return summarize(days, shelf.peaks(period.to_ns), shelf.settings, period, shelf.now_ns)
+    peaks = shelf.peaks(period.to_ns)
+    document = summarize(days, peaks, shelf.settings, period, shelf.now_ns)
+    damage = [
+        each for each in shelf.ledger.damaged() if each.concerns(period.from_ns, period.to_ns)
+    ]
+    told = document["quality"]
+    told["damaged"] = [str(each) for each in damage]
+    told["flags"] = [*told["damaged"], *told["flags"]]
+    return document
 
 
 def summarize(

@@ -42,6 +42,12 @@ class Damage:
     max_ns: int | None = None
     rows: int | None = None
 
+    def concerns(self, from_ns: int, to_ns: int) -> bool:
+        """Whether rows between two instants (half open) are lost, or may be."""
+        if self.rows == 0 or self.min_ns is None or self.max_ns is None:
+            return self.rows != 0
+        return self.min_ns < to_ns and self.max_ns >= from_ns
+
     def __str__(self) -> str:
         lost = "an unknown number of" if self.rows is None else f"{self.rows:,}"
         rows = f"{lost} {self.kind or 'event'} rows are lost" if self.rows != 0 else "nothing lost"

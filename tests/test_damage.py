@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +16,10 @@ import requests
 from hypothesis import given, settings
 from rig.door import opened
 from rig.events import NOON_NS, any_event, host
+from rig.ledger import attempt
 
+from analytics.month import month
+from analytics.periods import month_of
 from analytics.read import Ledger
 from collector.clock import SECOND_NS, to_ns
 from collector.columns import to_arrow
@@ -22,6 +27,7 @@ from collector.damage import month_bounds, readable, verify
 from collector.events import KIND_OF, Event, Host
 from collector.identity import mark
 from collector.restore import from_arrow
+from collector.settings import Settings
 from collector.snapshot import damaged, snapshot
 from collector.store import Store
 from router.spool import Spool
@@ -407,6 +413,36 @@ def test_damage_is_counted_for_prometheus(tmp_path: Path) -> None:
         text = requests.get(f"{served.url}/metrics", timeout=30).text
     assert 'rigledger_damage_total{part="segment"} 1\n' in text
     assert 'rigledger_damage_total{part="manifest"} 0\n' in text
+
+
+def test_a_report_goes_on_without_what_is_damaged_and_flags_it(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.append([attempt("a", 0, 60), attempt("b", 60, 120)])
+        store.seal()
+        store.append([attempt("c", 120, 180)])
+    october = month_of("2026-10", ZoneInfo("UTC"))
+    now_ns = october.to_ns + 86_400 * SECOND_NS
+
+    def report() -> dict[str, Any]:
+        return month(Ledger(tmp_path), Settings(), october, now_ns)
+
+    whole = report()
+    assert whole["quality"]["damaged"] == []
+    assert whole["tokens"]["requests"] == 3
+    (file,) = tmp_path.glob("month=2026-10/attempt-*.parquet")
+    content = bytearray(file.read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    file.write_bytes(content)
+    shutil.rmtree(tmp_path / "derived", ignore_errors=True)
+    for lost in ("an unknown number of", "2"):  # as a reader finds it, then as the collector does
+        hurt = report()
+        assert hurt["tokens"]["requests"] == 1
+        assert len(hurt["quality"]["damaged"]) == 1
+        assert f"{lost} attempt rows are lost" in hurt["quality"]["flags"][0]
+        file.unlink(missing_ok=True)
+        Store(tmp_path).close()
+    earlier = month(Ledger(tmp_path), Settings(), month_of("2026-09", ZoneInfo("UTC")), now_ns)
+    assert earlier["quality"]["damaged"] == []
 
 
 @settings(deadline=None)
