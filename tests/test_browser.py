@@ -1,21 +1,19 @@
 """The page in a real browser: it renders, fits, stays on this machine, and tells the truth."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 from rig import page as rig
+from rig.browser import Visit, chromium, served
 
 from analytics.month import month
 from analytics.periods import month_of
@@ -25,28 +23,13 @@ from collector.settings import load
 from dashboard import words
 
 LAST_WORDS = "text=How far to trust this"
-ARGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 LOOKS = pytest.mark.parametrize("width", [1400, 420], ids=["wide", "narrow"])
 THEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine; install one to test the page as people see it")
-    with (
-        sync_playwright() as driver,
-        closing(driver.chromium.launch(executable_path=path, args=ARGS)) as started,
-    ):
+    with chromium() as started:
         yield started
 
 
@@ -63,62 +46,18 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(config: Path) -> Iterator[str]:
-    """The pages as `rigledger dashboard` serves them."""
-    address = f"http://{load(config).dashboard.listen}"
-    command = [sys.executable, "-P", "-m", "rigledger", "--config", str(config), "dashboard"]
-    log = config.with_suffix(".log")
-    with log.open("wb") as out:
-        server = subprocess.Popen(command, stdout=out, stderr=out, cwd=config.parent)
-    try:
-        deadline = time.monotonic() + 60
-        while not healthy(address):
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+    with served(config) as address:
         yield address
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-def healthy(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/_stcore/health", timeout=5) as answer:
-            return answer.status == 200
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        return False
-
-
-class Visit:
-    """One look at the page, with everything that the browser asked for and complained of."""
-
-    def __init__(self, browser: Browser, address: str, scheme: str, width: int) -> None:
-        self.context = browser.new_context(
-            color_scheme=scheme,  # type: ignore[arg-type]
-            viewport={"width": width, "height": 1000},
-        )
-        self.page: Page = self.context.new_page()
-        self.asked: list[str] = []
-        self.complaints: list[str] = []
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("websocket", lambda socket: self.asked.append(socket.url))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on(
-            "console",
-            lambda line: self.complaints.append(line.text) if line.type == "error" else None,
-        )
-        self.page.goto(f"{address}/?month={rig.MONTH}")
-        self.page.wait_for_selector(LAST_WORDS, timeout=90_000)
-        for chart in range(4):
-            self.page.locator(".stVegaLiteChart svg").nth(chart).wait_for(timeout=30_000)
-
-    def close(self) -> None:
-        self.context.close()
 
 
 @pytest.fixture
 def visit(browser: Browser, address: str, scheme: str, width: int) -> Iterator[Visit]:
-    with closing(Visit(browser, address, scheme, width)) as made:
+    """One look at October, once everything is drawn."""
+    with closing(Visit(browser, scheme, width)) as made:
+        made.page.goto(f"{address}/?month={rig.MONTH}")
+        made.page.wait_for_selector(LAST_WORDS, timeout=90_000)
+        for chart in range(4):
+            made.page.locator(".stVegaLiteChart svg").nth(chart).wait_for(timeout=30_000)
         yield made
 
 
