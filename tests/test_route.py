@@ -56,7 +56,7 @@ def test_no_taps_is_one_sentence(tmp_path):
 def test_a_taken_port_is_one_sentence(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         taken = f"127.0.0.1:{server.getsockname()[1]}"
-        route = Route(tmp_path, {"card0": "http://127.0.0.1:1"}, "127.0.0.1:1", listen=taken)
+        route = Route(tmp_path, {"card0": "http://127.0.0.1:9"}, "127.0.0.1:1", listen=taken)
         found = subprocess.run(route._command, check=False, capture_output=True, text=True)
     assert found.returncode == 2
     assert f"the tap for 'card0' cannot listen on {taken} (Address already in use)" in found.stderr
