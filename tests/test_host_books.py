@@ -184,7 +184,8 @@ def test_a_clock_set_ahead_leaves_an_hour_that_nobody_saw(tmp_path: Path) -> Non
     assert states(document) == {"idle": 2 * HOUR + 20, "unknown": HOUR - 20}
     # The interval over the step holds 5 s of the counter.
     assert document["energy_uj"]["cards"] == 2 * HOUR * 30 * MICRO
-    assert any("1.0 h ahead, and nobody lived through that" in f for f in document["quality"]["flags"])
+    flags = document["quality"]["flags"]
+    assert any("1.0 h ahead, and nobody lived through that" in flag for flag in flags)
 
 
 def test_only_the_time_since_the_boot_can_be_told_twice() -> None:

@@ -16,7 +16,6 @@ from router.labels import Labels
 from router.tap import Limits, Tap
 from router.watch import Origin
 
-
 # BLAKE2b of "card0", 16 bytes, keyed with 32 times "s", personalised with "tap".
 MARK_OF_CARD0 = (
     b"k1:"
