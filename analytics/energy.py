@@ -102,7 +102,11 @@ def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) ->
     the idle draw alone would have taken in that time; None where no idle draw is known),
     mixed_ns (busy or not, in an interval with both whose idle draw is unknown).
     """
-    known = intervals.filter(pl.col("energy_uj").is_not_null())
+    known = intervals.filter(
+        pl.col("energy_uj").is_not_null(),
+        pl.col("at_ns") > segments["start_ns"].min(),
+        pl.col("from_ns") < segments["end_ns"].max(),
+    )
     pieces = _pieces(_cut(known, zone).with_row_index("interval"), segments)
     pieces = pieces.with_columns(day=_local("from_ns", zone).dt.date())
     pieces = pieces.join(_idle_draw(pieces), on=["card", "day"], how="left")
