@@ -160,7 +160,8 @@ async def leave(port, seen, number, dice):
     body["ignore_eos"] = True
     data = json.dumps(body).encode()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: {seen.request_id}\r\n"
+    head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+    head += f"X-Request-ID: {seen.request_id}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
     writer.write(head.encode() + data)
     while seen.chunks < SHOWN_CHUNKS:
