@@ -102,10 +102,10 @@ def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) ->
     the idle draw alone would have taken in that time; None where no idle draw is known),
     mixed_ns (busy or not, in an interval with both whose idle draw is unknown).
     """
+    # Segments may be none at all: then every reading lies outside of them.
+    first, last = segments["start_ns"].min() or 0, segments["end_ns"].max() or 0
     known = intervals.filter(
-        pl.col("energy_uj").is_not_null(),
-        pl.col("at_ns") > segments["start_ns"].min(),
-        pl.col("from_ns") < segments["end_ns"].max(),
+        pl.col("energy_uj").is_not_null(), pl.col("at_ns") > first, pl.col("from_ns") < last
     )
     pieces = _pieces(_cut(known, zone).with_row_index("interval"), segments)
     pieces = pieces.with_columns(day=_local("from_ns", zone).dt.date())
