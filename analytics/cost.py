@@ -10,7 +10,6 @@ import polars as pl
 
 from analytics import capital
 from analytics.allocate import largest_remainder
-from analytics.states import STATES
 from collector.settings import Electricity, Settings
 
 NO_REQUEST = -1
@@ -140,9 +139,3 @@ def _disjoint(segments: pl.DataFrame) -> pl.DataFrame:
     gained = pl.col("end_ns") - pl.max_horizontal("start_ns", reached)
     ordered = ordered.with_columns(ns=pl.max_horizontal(gained, 0))
     return _sum(ordered, ["bucket_ns"], "ns").sort("bucket_ns")
-
-
-def cost_by_state(leaves: pl.DataFrame) -> dict[str, int]:
-    """Σ nano per state, every state named."""
-    found = dict(_sum(leaves, ["state"], "nano").iter_rows())
-    return {state: found.get(state, 0) for state in STATES}

@@ -6,7 +6,6 @@ news of it arrives (`daily`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -215,8 +214,3 @@ def gaps(days: list[Day]) -> list[list[int]]:
         else:
             found.append([start, end])
     return found
-
-
-def meet(days: list[Day]) -> bool:
-    """Whether the days follow one another without gap or overlap."""
-    return all(before.to_ns == after.from_ns for before, after in pairwise(days))
