@@ -38,7 +38,7 @@ def held(path: Path) -> dict[str, int]:
     gone = {tuple(each.values()) for each in seen.superseded.to_pylist()}
     rows = [row for row in rows if (row["source"], row["event_id"], row["revision"]) not in gone]
     found = {row["event_id"]: row["revision"] for row in rows}
-    assert len(found) == len(rows) == len(Ledger(path).frame("hosts", *EVER))
+    assert len(found) == len(rows) == len(Ledger(path).frame("host_events", *EVER))
     return found
 
 
@@ -255,7 +255,7 @@ def test_a_reader_whose_list_is_out_of_date_takes_a_new_one(
         store.seal()
         monkeypatch.setattr("analytics.read.snapshot", overtaken)
         ledger = Ledger(tmp_path)
-        assert len(ledger.frame("hosts", *EVER)) == 4
+        assert len(ledger.frame("host_events", *EVER)) == 4
         assert merges == 3
         assert ledger.damaged() == []
 
@@ -289,7 +289,7 @@ def test_readers_never_fail_while_files_are_merged_and_removed(tmp_path: Path) -
         try:
             while not done.is_set():
                 before = kept
-                assert len(ledger.frame("hosts", *EVER)) >= before
+                assert len(ledger.frame("host_events", *EVER)) >= before
                 reads += 1
             assert ledger.damaged() == []
         except BaseException as error:

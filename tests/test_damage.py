@@ -108,7 +108,7 @@ def ids(path: Path) -> list[int]:
     seen = snapshot(path, "host", *EVER)
     tables = [pq.read_table(file, partitioning=None) for file in seen.files]
     found = [int(row) for table in [*tables, seen.hot] for row in table["event_id"].to_pylist()]
-    assert len(Ledger(path).frame("hosts", *EVER)) == len(found)
+    assert len(Ledger(path).frame("host_events", *EVER)) == len(found)
     return sorted(found)
 
 
@@ -151,7 +151,7 @@ def test_a_damaged_segment(tmp_path: Path, hurt: Hurt) -> None:
         pytest.skip("nothing was hurt that is read")
     # A reader meets it before the collector does.
     ledger = Ledger(path)
-    assert len(ledger.frame("hosts", *EVER)) in {300, 400}
+    assert len(ledger.frame("host_events", *EVER)) in {300, 400}
     Store(path).close()
     found = damaged(path)
     if not found:
@@ -177,7 +177,7 @@ def test_a_reader_leaves_a_damaged_segment_out_and_says_so(tmp_path: Path) -> No
     file.write_bytes(content)
     ledger = Ledger(path)
     for _ in range(2):
-        assert len(ledger.frame("hosts", *EVER)) == 300
+        assert len(ledger.frame("host_events", *EVER)) == 300
     (tale,) = ledger.damaged()
     assert tale.file == str(file.relative_to(path))
     assert (tale.kind, tale.rows, tale.kept) == ("host", None, None)
@@ -303,7 +303,7 @@ def test_a_flipped_bit_in_a_hot_batch(tmp_path: Path, caplog: pytest.LogCaptureF
         db.execute("UPDATE hot SET batch = ? WHERE id = 2", (bytes(hurt),))
     assert ids(tmp_path) == [*range(10), *range(20, 30)]
     ledger = Ledger(tmp_path)
-    ledger.frame("hosts", *EVER)
+    ledger.frame("host_events", *EVER)
     assert [(each.part, each.rows) for each in ledger.damaged()] == [("batch", 10)]
     with Store(tmp_path) as store:
         assert store.seal() == 20

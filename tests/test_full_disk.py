@@ -50,7 +50,7 @@ def fill(place: Path, leave_b: int = 0) -> Path:
 
 def held(path: Path) -> int:
     """Events that a reader finds."""
-    return len(Ledger(path).frame("hosts", *EVER))
+    return len(Ledger(path).frame("host_events", *EVER))
 
 
 def batch(number: int) -> list[object]:
