@@ -68,8 +68,8 @@ def run_route(args: argparse.Namespace) -> int:
 def _serve(settings: "Settings", feed: "Feed", args: argparse.Namespace) -> None:
     import uvloop
 
+    from router.passing import Limits
     from router.service import Service
-    from router.tap import Limits
 
     limits = Limits(args.connect_timeout, args.idle_timeout, args.total_timeout)
     service = Service(settings, feed, limits, say=_say, drain_s=args.drain)

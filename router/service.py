@@ -17,8 +17,9 @@ from router.engines import Assignments
 from router.event_ids import EventIds
 from router.feed import Feed
 from router.labels import Labels, load_secret
+from router.passing import Booking, Limits
 from router.spool import SPOOL_BYTES, Spool
-from router.tap import Limits, Tap
+from router.tap import Tap
 from router.watch import Origin
 
 SOURCE = "tap"
@@ -66,8 +67,8 @@ class Service:
         self._say = say
         self._drain_s = drain_s
         labels = Labels(load_secret(settings.store_path()))
-        self._origin = Origin(SOURCE, settings.rig.name, boot_id(), labels)
-        self._ids = EventIds()
+        origin = Origin(SOURCE, settings.rig.name, boot_id(), labels)
+        self._booking = Booking(origin, feed.put, EventIds())
         self._taps: list[Tap] = []
         self._runners: list[web.ServerRunner] = []
 
@@ -93,14 +94,8 @@ class Service:
     async def _start(self) -> None:
         for declared in self._settings.taps:
             assignments = Assignments(self._settings, declared.engine)
-            tap = Tap(
-                assignments,
-                put=self._feed.put,
-                origin=self._origin,
-                ids=self._ids,
-                limits=self._limits,
-                only_here=is_loopback(split_address(declared.listen)[0]),
-            )
+            only_here = is_loopback(split_address(declared.listen)[0])
+            tap = Tap(assignments, self._booking, self._limits, only_here=only_here)
             self._taps.append(tap)
             runner = web.ServerRunner(tap.server, shutdown_timeout=0.1)
             self._runners.append(runner)
@@ -118,13 +113,14 @@ class Service:
 
     async def _beat(self) -> None:
         covers = sorted({tap.engine for tap in self._settings.taps})
+        origin = self._booking.origin
         while True:
-            self._feed.put(
+            self._booking.put(
                 Heartbeat(
-                    source=self._origin.source,
-                    event_id=self._ids.next(),
-                    rig=self._origin.rig,
-                    boot_id=self._origin.boot_id,
+                    source=origin.source,
+                    event_id=self._booking.ids.next(),
+                    rig=origin.rig,
+                    boot_id=origin.boot_id,
                     witness="tap",
                     covers=covers,
                     at=from_ns(PLACED.now_ns()),

@@ -123,7 +123,7 @@ def test_a_websocket_is_refused_and_another_upgrade_passed_over():
     socket_fields = b"Upgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\nConnection: close\r\n\r\n"
     seen, got, raw = run(through(BARE, asked + socket_fields))
     assert (seen, got[0]) == ([], b"HTTP/1.1 501 Not Implemented")
-    assert b"The tap passes requests and answers, no WebSockets." in raw
+    assert b"Requests and answers are passed on, no WebSockets." in raw
     newer = b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQA\r\nConnection: close\r\n\r\n"
     seen, got, _ = run(through(BARE, asked + newer))
     assert got[0] == b"HTTP/1.1 200 OK"
@@ -167,7 +167,7 @@ def test_an_engine_that_is_this_tap_ends_at_once():
             raw = await exchange(tap.port, EVIL % (b"localhost", b"localhost"))
             (attempt,) = await tap.booked()
         assert lines(raw)[0] == b"HTTP/1.1 508 Loop Detected"
-        assert b"The address of the engine card0 leads back to this tap." in raw
+        assert b"The address behind card0 leads back to this port." in raw
         assert (attempt.status, attempt.http_status) == ("upstream_error", 508)
 
     run(scenario())

@@ -16,7 +16,7 @@ from rig.upstream import Upstream, Wire, answer, replay, stream_head
 from collector.columns import to_arrow
 from collector.decode import decode
 from collector.formats.usage import Usage
-from router.tap import Limits
+from router.passing import Limits
 
 CHAT = json.dumps({"model": "qwen", "messages": [{"role": "user", "content": "hi"}]}).encode()
 STREAMED = json.dumps({"model": "qwen", "stream": True, "messages": []}).encode()

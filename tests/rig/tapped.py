@@ -13,7 +13,8 @@ from collector.settings import EngineSettings, Settings
 from router.engines import Assignments
 from router.event_ids import EventIds
 from router.labels import Labels
-from router.tap import Limits, Tap
+from router.passing import Booking, Limits
+from router.tap import Tap
 from router.watch import Origin
 
 # BLAKE2b of "card0", 16 bytes, keyed with 32 times "s", personalised with "tap".
@@ -52,10 +53,8 @@ async def tapped(
     events: list[Event] = []
     tap = Tap(
         Assignments(Settings(engines=[engine]), "card0"),
-        origin=Origin("tap", "desk", "boot-1", Labels(b"s" * 32)),
-        put=events.append,
-        ids=EventIds(),
-        limits=limits or Limits(),
+        Booking(Origin("tap", "desk", "boot-1", Labels(b"s" * 32)), events.append, EventIds()),
+        limits or Limits(),
         only_here=True,
     )
     runner = web.ServerRunner(tap.server, shutdown_timeout=0.1)

@@ -1,0 +1,227 @@
+"""What every port of the router does: take a request, pass its answer back, book it, end in order.
+
+`tap.Tap` sends what it takes to one engine; `door.Door` chooses among several.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from typing import cast
+
+import aiohttp
+from aiohttp import hdrs, web
+
+from collector import guard
+from collector.clock import boot_ns
+from collector.events import Attempt
+from collector.settings import EngineSettings
+from router.forward import (
+    NO_AUTO_HEADERS,
+    REQUEST_ID,
+    ClientGone,
+    begin,
+    end_to_end,
+    refusal,
+    send,
+    target,
+    text,
+)
+from router.passing import Booking, Limits, Passing, Unanswered, hang_up
+from router.sockets import ProbingConnector, ProbingServer
+from router.watch import Watch
+
+log = logging.getLogger("rigledger.gate")
+# The server's own log lines may quote a malformed request, prompt and key included.
+_silent = logging.getLogger("rigledger.gate.http")
+_silent.disabled = True
+HEAD_BYTES = 64 * 1024
+# By it a port knows a request that it has sent itself.
+MARK = "X-Rigledger-Tap"
+
+
+class Gate(ABC):
+    """The handler of one listening port."""
+
+    def __init__(
+        self, name: str, booking: Booking, limits: Limits, *, only_here: bool = False
+    ) -> None:
+        """Create it inside a running event loop; `server` is to be put on a port, `close` frees
+        its connections to the engines. `only_here`: the port is one that only this machine
+        reaches, so a Host that is no loopback name comes from a page that rebinds DNS."""
+        self.name = name
+        self._booking = booking
+        self._only_here = only_here
+        # Keyed by the installation: a port of another one may bear the same name.
+        self._mark = str(booking.origin.labels.keyed("tap", name))
+        self._running: dict[asyncio.Task[object], web.RequestHandler] = {}
+        self._out_of_time = False
+        self._session = aiohttp.ClientSession(
+            connector=ProbingConnector(),
+            timeout=aiohttp.ClientTimeout(
+                total=limits.total_s, sock_connect=limits.connect_s, sock_read=limits.idle_s
+            ),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=NO_AUTO_HEADERS,
+            max_line_size=HEAD_BYTES,
+            max_field_size=HEAD_BYTES,
+            max_headers=1024,
+        )
+        self.server = ProbingServer(
+            self.handle,
+            handler_cancellation=True,
+            auto_decompress=False,
+            access_log=None,
+            logger=_silent,
+            max_line_size=HEAD_BYTES,
+            max_field_size=HEAD_BYTES,
+            max_headers=1024,
+        )
+
+    @abstractmethod
+    async def _exchange(self, passing: Passing) -> web.StreamResponse:
+        """Have the request answered."""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Pass one request through; exactly one event for each attempt that asks for tokens,
+        however it ends.
+
+        What the port refuses has never been a request to an engine, and is no event.
+        """
+        fields = end_to_end(request.raw_headers, b"host", b"expect")
+        try:
+            headers = text(fields)
+        except UnicodeDecodeError:
+            return refusal(400, "A header holds bytes outside UTF-8, which cannot be passed on.")
+        if refused := self._refused(request):
+            return refused
+        headers.add(MARK, self._mark)
+        watch = Watch(request.method, request.raw_path, headers, headers.get(REQUEST_ID))
+        if watch.operation is not None and not watch.request_id:
+            headers[REQUEST_ID] = watch.request_id = f"tap-{self._booking.ids.next()}"
+        passing = Passing(request, headers, watch)
+        task = cast("asyncio.Task[object]", asyncio.current_task())
+        self._running[task] = request.protocol
+        try:
+            return await self._exchange(passing)
+        except asyncio.CancelledError:
+            passing.watch.end("timeout" if self._out_of_time else "client_abort")
+            raise
+        except ClientGone:
+            passing.watch.end("client_abort")
+            return hang_up(request)
+        except Exception as error:
+            log.warning("a request failed inside the router: %s", type(error).__name__)
+            passing.watch.end("upstream_error")
+            return hang_up(request)
+        finally:
+            del self._running[task]
+            self._settle(passing)
+
+    async def drain(self, seconds: float) -> None:
+        """Close idle connections and wait for running requests; those still running after
+        `seconds` are cut and booked. The caller has stopped listening."""
+        busy = set(self._running.values())
+        for connection in self.server.connections:
+            if connection in busy:
+                connection.close()
+            else:
+                connection.force_close()
+        if self._running:
+            await asyncio.wait(set(self._running), timeout=seconds)
+        self._out_of_time = True
+        left = set(self._running)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=1.0)
+
+    async def close(self) -> None:
+        """Free the connections to the engines."""
+        await self._session.close()
+
+    def _refused(self, request: web.BaseRequest) -> web.Response | None:
+        """The answer to a request that must not go on, None for all others."""
+        told = request.headers.getall(hdrs.HOST, [])
+        if self._only_here and (reason := guard.refuse_rebound(told)):
+            return refusal(403, reason)
+        if not request.raw_path.startswith("/"):
+            return refusal(400, "Only paths that begin with a slash are passed on.")
+        if "websocket" in request.headers.get(hdrs.UPGRADE, "").lower():
+            return refusal(501, "Requests and answers are passed on, no WebSockets.")
+        if self._mark in request.headers.getall(MARK, []):
+            return refusal(508, f"The address behind {self.name} leads back to this port.")
+        return None
+
+    async def _ask(
+        self,
+        passing: Passing,
+        engine: EngineSettings,
+        data: bytes | AsyncIterator[bytes] | None,
+    ) -> aiohttp.ClientResponse:
+        """Send the request to an engine; its answer's head is there. Raises Unanswered,
+        ClientGone."""
+        passing.engine = engine
+        request, watch = passing.request, passing.watch
+        try:
+            return await self._session.request(
+                request.method,
+                target(engine.url, request.raw_path),
+                headers=passing.headers,
+                data=data,
+                allow_redirects=False,
+            )
+        except TimeoutError as error:
+            watch.end("timeout")
+            sentence = f"The engine {engine.name} did not answer in time."
+            refused = isinstance(error, aiohttp.ConnectionTimeoutError)
+            raise Unanswered(refusal(504, sentence), refused=refused) from None
+        except (aiohttp.ClientError, OSError) as error:
+            if request.transport is None:
+                raise ClientGone from None
+            watch.end("upstream_error")
+            sentence = f"The engine {engine.name} cannot be reached ({type(error).__name__})."
+            refused = isinstance(error, aiohttp.ClientConnectorError)
+            raise Unanswered(refusal(502, sentence), refused=refused) from None
+
+    async def _pass_back(
+        self, passing: Passing, answer: aiohttp.ClientResponse
+    ) -> web.StreamResponse:
+        request, watch = passing.request, passing.watch
+        watch.answered(answer.status, answer.headers)
+        response = await begin(request, answer)
+        while True:
+            try:
+                chunk = await answer.content.readany()
+            except TimeoutError:
+                watch.end("timeout")
+                return hang_up(request)
+            except (aiohttp.ClientError, OSError):
+                watch.end("upstream_error")
+                return hang_up(request)
+            if not chunk:
+                break
+            at_ns = boot_ns()
+            try:
+                await send(response, chunk)
+            finally:
+                self._passed(passing, chunk, at_ns)
+        watch.end("ok")
+        return response
+
+    def _passed(self, passing: Passing, chunk: bytes, at_ns: int) -> None:
+        """Bytes of the answer have gone on, which came at `at_ns`."""
+        passing.watch.passed(chunk, at_ns)
+
+    def _settle(self, passing: Passing) -> None:
+        """The attempt has ended: tell the books."""
+        if passing.watch.operation is None or passing.engine is None:
+            return
+        try:
+            self._booking.put(self._event(passing, passing.engine))
+        except Exception as error:  # a fault in the books must not become one of the answer
+            log.error("a request could not be booked: %s", type(error).__name__)
+
+    def _event(self, passing: Passing, engine: EngineSettings) -> Attempt:
+        return passing.watch.event(self._booking.ids.next(), self._booking.origin, engine)
