@@ -8,7 +8,8 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from collector.events import Event
 from collector.identity import mark
 from collector.plan import plan, write
 from collector.repair import Listed
-from collector.seal import record, rounds
+from collector.seal import Segment, record, rounds
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +136,7 @@ class Store:
     def _seal(self) -> int:
         moved = 0
         for written in rounds(self.path):
-            with self._lock, manifest.transaction(self._db) as db:
+            with self._lock, self._listing(written.segments) as db:
                 record(db, written)
                 self.hot_rows, self.hot_batches = self._count_hot()
             moved += written.rows
@@ -172,9 +173,25 @@ class Store:
                 return 0  # what is left of them is merged another time
             replaced = compact.replaced_versions(self._db, group[0].kind)
         merged, dropped = compact.merge(self.path, group, replaced)
-        with self._lock, manifest.transaction(self._db) as db:
+        with self._lock, self._listing(merged) as db:
             compact.record(db, group, merged, dropped)
         return len(group)
+
+    @contextmanager
+    def _listing(self, segments: list[Segment]) -> Iterator[sqlite3.Connection]:
+        """A transaction that lists new files; where there is no room for it they are removed.
+
+        After any other failure the log may hold it all the same: then the files stay, and the
+        next start finds out.
+        """
+        try:
+            with manifest.transaction(self._db) as db:
+                yield db
+        except sqlite3.Error as error:
+            if reserve.is_full(error):
+                for segment in segments:
+                    (self.path / segment.file).unlink(missing_ok=True)
+            raise
 
     def bury(self, before_ns: int) -> int:
         """Delete files that were merged into others before an instant; returns how many.

@@ -3,6 +3,7 @@
 import errno
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from rig.door import opened
 from rig.events import host
 
 from analytics.read import Ledger
-from collector import reserve
+from collector import daemon, reserve
+from collector.clock import now_ns
 from collector.store import Store, StoreUnavailable
 
 EVER = (0, 2**62)
@@ -120,6 +122,106 @@ def test_a_seal_that_does_not_fit_leaves_the_rows_hot(small: Path) -> None:
         assert store.seal() == 100
         assert (path / reserve.RESERVE).exists()
         assert held(path) == 100
+
+
+def seal_often(store: Store, times: int, first: int = 0) -> None:
+    """As many small files of a hundred rows each."""
+    for number in range(first, first + times):
+        store.append(batch(number))
+        store.seal()
+
+
+@pytest.mark.parametrize("work", ["seal", "compact"])
+def test_no_room_changes_nothing_at_any_step(small: Path, work: str) -> None:
+    """Page by page more is left, until it fits: each try before fails a little later, from making
+    the file over its rows and its footer to the commit that lists it."""
+    path = small / "ledger"
+    with Store(path) as store:
+        if work == "compact":
+            seal_often(store, 10)
+        else:
+            for number in range(10):
+                store.append(batch(number))
+        before = sorted(path.glob("month=*/*"))
+        reserve.release(path)
+        failed = 0
+        for left_pages in range(1_000):
+            ballast = fill(small, leave_b=left_pages * 4096)
+            try:
+                done = getattr(store, work)()
+                break
+            except StoreUnavailable as error:
+                assert "free disk space" in str(error)
+                failed += 1
+                assert sorted(path.glob("month=*/*")) == before
+                assert held(path) == 1_000
+            finally:
+                ballast.unlink()
+        assert failed > 3, "the room ran out in several places"
+        assert done == {"compact": 10, "seal": 1_000}[work]
+        assert store.segments() == 1
+        assert held(path) == 1_000
+        store.bury(now_ns())
+        assert len(list(path.glob("month=*/*"))) == 1
+    with Store(path) as again:
+        assert again.append(batch(3)).duplicates == 100
+    assert held(path) == 1_000
+
+
+def test_a_collector_outlives_a_merge_on_a_full_disk(small: Path) -> None:
+    path = small / "ledger"
+    with opened(path) as served:
+        store = served.door.store
+
+        def post(number: int) -> int:
+            body = msgspec.json.encode(batch(number))
+            return requests.post(
+                f"{served.url}/v1/events", body, headers=JSON, timeout=30
+            ).status_code
+
+        seal_often(store, 10)
+        assert post(10) == 202
+        reserve.release(path)
+        ballast = fill(small)
+        with pytest.raises(StoreUnavailable):
+            store.compact()
+        kept = 11
+        while (status := post(kept)) == 202:  # the log has some room left
+            kept += 1
+        assert status == 503
+        with pytest.raises(StoreUnavailable):
+            store.compact()
+        assert held(path) == kept * 100
+        ballast.unlink()
+        assert post(kept) == 202
+        assert post(0) == 202, "told again, it is known"
+        assert store.compact() == 10
+        assert held(path) == (kept + 1) * 100
+    Store(path).close()
+    assert held(path) == (kept + 1) * 100
+
+
+def test_what_was_merged_long_ago_makes_room_on_a_full_disk(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = small / "ledger"
+    monkeypatch.setattr(daemon, "RETIRED_NS", 0)
+    with Store(path) as store:
+        seal_often(store, 10)
+        old = list(path.glob("month=*/*"))
+        assert store.compact() == 10
+        seal_often(store, 10, first=10)
+        reserve.release(path)
+        fill(small)
+        sealer = daemon.Sealer(store, interval_s=0)
+        try:
+            deadline = time.monotonic() + 30
+            while any(file.exists() for file in old):
+                assert time.monotonic() < deadline, "nothing was removed"
+                time.sleep(0.01)
+        finally:
+            sealer.close()
+        assert held(path) == 2_000
 
 
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.rename"])
