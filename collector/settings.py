@@ -9,43 +9,30 @@ Every refusal names file and line.
 import datetime as dt
 import os
 import sys
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-import msgspec
 from msgspec import Meta, field
 
 from collector.clock import to_ns
+from collector.settings_power import Electricity
+from collector.settings_types import (
+    NANO,
+    Address,
+    Money,
+    SettingsError,
+    Span,
+    Table,
+    Text,
+    doc,
+    nano,
+)
 
-NANO = 1_000_000_000
-Text = Annotated[str, Meta(min_length=1, max_length=256)]
-Money = Annotated[str, Meta(pattern=r"^\d{1,12}(\.\d{1,9})?$", extra={"type": "amount"})]
-Address = Annotated[str, Meta(pattern=r"^[\w.\-\[\]:]+:\d{1,5}$", extra={"type": "host:port"})]
-Share = Annotated[
-    str, Meta(pattern=r"^(0\.\d{1,4}|1(\.0{1,4})?)$", extra={"type": "share from 0 to 1"})
-]
-Span = Annotated[str, Meta(pattern=r"^\d{1,4}[smh]$", extra={"type": "number with s, m or h"})]
-
-
-def doc(text: str, unit: str = "", title: str = "") -> Meta:
-    """What a setting means, and its unit; `currency` stands for the rig's own.
-
-    `title` is what forms call it where the key itself reads badly.
-    """
-    return Meta(description=text, extra={"unit": unit, "title": title})
+__all__ = ["NANO", "Electricity", "SettingsError", "load", "nano"]  # what others find here, too
 
 
-class SettingsError(ValueError):
-    """The settings cannot be used; the message says what, where and what to do."""
-
-
-class _Table(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A TOML table whose unknown keys are refused."""
-
-
-class StoreSettings(_Table, kw_only=True, frozen=True):
+class StoreSettings(Table, kw_only=True, frozen=True):
     """Where the ledger lies."""
 
     path: Annotated[
@@ -53,7 +40,7 @@ class StoreSettings(_Table, kw_only=True, frozen=True):
     ] = "data"
 
 
-class CollectorSettings(_Table, kw_only=True, frozen=True):
+class CollectorSettings(Table, kw_only=True, frozen=True):
     """The collector's door and its cadence."""
 
     listen: Annotated[Address, doc("where events arrive")] = "127.0.0.1:8585"
@@ -66,13 +53,13 @@ class CollectorSettings(_Table, kw_only=True, frozen=True):
     ] = None
 
 
-class DashboardSettings(_Table, kw_only=True, frozen=True):
+class DashboardSettings(Table, kw_only=True, frozen=True):
     """Where the pages are served."""
 
     listen: Annotated[Address, doc("where the browser finds the pages")] = "127.0.0.1:8501"
 
 
-class RigSettings(_Table, kw_only=True, frozen=True):
+class RigSettings(Table, kw_only=True, frozen=True):
     """The host: its name, its zone and the currency of its books."""
 
     name: Annotated[Text, doc("what the pages call this rig")] = "rig"
@@ -84,7 +71,7 @@ class RigSettings(_Table, kw_only=True, frozen=True):
     ] = "USD"
 
 
-class Hardware(_Table, kw_only=True, frozen=True):
+class Hardware(Table, kw_only=True, frozen=True):
     """An asset: what it cost and over how many years that is spread."""
 
     name: Annotated[Text, doc("what was bought")]
@@ -116,36 +103,7 @@ class Hardware(_Table, kw_only=True, frozen=True):
         return nano(self.residual)
 
 
-class Electricity(_Table, kw_only=True, frozen=True):
-    """A tariff and the draw that no card reports, from a date on."""
-
-    from_: Annotated[dt.date, doc("first day on which this entry counts")] = field(name="from")
-    price_per_kwh: Annotated[Money, doc("price at the wall", "currency per kWh", "price")]
-    host_watts: Annotated[
-        int,
-        Meta(ge=0, le=100_000),
-        doc("draw of the host beyond what its cards report", "W", "host power"),
-    ] = 0
-    psu_efficiency: Annotated[
-        Share,
-        doc(
-            "part of the power at the wall that comes out of the power supply",
-            title="power supply efficiency",
-        ),
-    ] = "1"
-
-    @property
-    def price_nano_per_kwh(self) -> int:
-        """Price of a kWh at the wall, nano-units."""
-        return nano(self.price_per_kwh)
-
-    @property
-    def psu_efficiency_e4(self) -> int:
-        """PSU efficiency in ten-thousandths."""
-        return int(Decimal(self.psu_efficiency) * 10_000)
-
-
-class UsageSettings(_Table, kw_only=True, frozen=True):
+class UsageSettings(Table, kw_only=True, frozen=True):
     """What counts as an active hour, and declared peak rates per card."""
 
     active_gap: Annotated[
@@ -163,7 +121,7 @@ class UsageSettings(_Table, kw_only=True, frozen=True):
         return int(self.active_gap[:-1]) * unit * NANO
 
 
-class EngineSettings(_Table, kw_only=True, frozen=True):
+class EngineSettings(Table, kw_only=True, frozen=True):
     """An engine: one model copy on one or several cards, from a date on."""
 
     name: Annotated[Text, doc("what the pages call this engine")]
@@ -199,14 +157,14 @@ class EngineSettings(_Table, kw_only=True, frozen=True):
         return self.pool or self.model or "default"
 
 
-class Tap(_Table, kw_only=True, frozen=True):
+class Tap(Table, kw_only=True, frozen=True):
     """One extra port that passes through to one engine and keeps the books."""
 
     engine: Annotated[Text, doc("name of the engine behind it")]
     listen: Annotated[Address, doc("where clients or a router send their requests")]
 
 
-class ApiPrice(_Table, kw_only=True, frozen=True):
+class ApiPrice(Table, kw_only=True, frozen=True):
     """A flat price list of an API, as declared, per million tokens."""
 
     name: Annotated[Text, doc("what the pages call this API")]
@@ -215,13 +173,13 @@ class ApiPrice(_Table, kw_only=True, frozen=True):
     output: Annotated[Money, doc("price of output", "currency per million tokens")]
 
 
-class CompareSettings(_Table, kw_only=True, frozen=True):
+class CompareSettings(Table, kw_only=True, frozen=True):
     """What the same requests would have cost elsewhere."""
 
     prices: list[ApiPrice] = field(default_factory=list)
 
 
-class Settings(_Table, kw_only=True, frozen=True):
+class Settings(Table, kw_only=True, frozen=True):
     """The whole file."""
 
     store: StoreSettings = field(default_factory=StoreSettings)
@@ -250,17 +208,6 @@ class Settings(_Table, kw_only=True, frozen=True):
     def store_path(self) -> Path:
         """The ledger's folder, in full; RIGLEDGER_DATA overrides the file."""
         return Path(os.environ.get("RIGLEDGER_DATA") or self.store.path).absolute()
-
-
-def nano(amount: str) -> int:
-    """A decimal amount as an integer of nano-units, exactly. Raises SettingsError."""
-    try:
-        scaled = Decimal(amount) * NANO
-    except InvalidOperation:
-        raise SettingsError(f"{amount!r} is no decimal amount") from None
-    if scaled != int(scaled):
-        raise SettingsError(f"{amount!r} has more than nine decimals")
-    return int(scaled)
 
 
 def load(path: Path | None) -> Settings:
