@@ -1,17 +1,10 @@
 """A real collector on a host that sleeps and whose clock is set: from its start to the report."""
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rig.collecting import collecting, rows, until
 from rig.fake_clock import FakeClock, build_clock
 from rig.nvml import FakeCards
 
@@ -20,13 +13,10 @@ from analytics.read import Ledger
 from analytics.states import BUCKET_NS
 from collector.clock import SECOND_NS
 from collector.settings import EngineSettings, RigSettings, Settings
-from collector.snapshot import snapshot
 
 CARD = "GPU-aaaaaaaa-0000-0000-0000-000000000001"
 HOUR_NS = 3_600 * SECOND_NS
 MILLISECOND_NS = 1_000_000
-EVER = (0, 2**62)
-PATIENCE_S = 60.0
 RIG = Settings(
     rig=RigSettings(name="desk"),
     engines=[EngineSettings(name="card0", url="http://127.0.0.1:9", gpus=[CARD], slots=1)],
@@ -53,44 +43,6 @@ def clock(tmp_path: Path) -> FakeClock:
     return FakeClock(library, tmp_path)
 
 
-@contextmanager
-def collecting(folder: Path, clock: FakeClock) -> Iterator[None]:
-    """`rigledger collect` under the fake clocks, once its door is open, until SIGTERM."""
-    (folder / "rigledger.toml").write_text(TOML)
-    environment = {**os.environ, **clock.environment, "RIGLEDGER_DATA": str(folder / "ledger")}
-    command = [str(Path(sys.executable).with_name("rigledger")), "collect"]
-    with subprocess.Popen(
-        command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stderr is not None
-            for line in process.stderr:
-                if re.search(r"listening on port", line):
-                    break
-            else:
-                pytest.fail("the collector ended before it listened")
-            yield
-            process.send_signal(signal.SIGTERM)
-            rest = process.communicate(timeout=PATIENCE_S)[1]
-            assert process.returncode == 0, rest
-        finally:
-            process.kill()
-
-
-def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = snapshot(folder / "ledger", kind, *EVER).hot.to_pylist()
-    return found
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    """What it tells once it is true."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := holds()):
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.1)
-    return found
-
-
 def told(folder: Path, what: str) -> dict[str, Any]:
     """The first host event of its kind."""
     events = until(lambda: [row for row in rows(folder, "host") if row["what"] == what])
@@ -112,7 +64,7 @@ def books(folder: Path, clock: FakeClock, start_ns: int) -> Books:
 def test_a_host_that_sleeps_eight_hours(tmp_path: Path, cards: FakeCards, clock: FakeClock) -> None:
     cards.add(CARD, power=30_000, energy=1_000_000)
     start_ns = clock.now_ns()
-    with collecting(tmp_path, clock):
+    with collecting(tmp_path, TOML, clock.environment):
         sampled(tmp_path, start_ns)
         until(lambda: rows(tmp_path, "heartbeat"))
         clock.suspend(8 * 3_600)
@@ -137,8 +89,9 @@ def test_a_host_that_sleeps_eight_hours(tmp_path: Path, cards: FakeCards, clock:
 
 def test_a_clock_set_back_an_hour(tmp_path: Path, cards: FakeCards, clock: FakeClock) -> None:
     cards.add(CARD, power=30_000, energy=1_000_000)
+    clock.suspend(8 * 3_600)  # so that this boot has lived through the hour that is told again
     start_ns = clock.now_ns()
-    with collecting(tmp_path, clock):
+    with collecting(tmp_path, TOML, clock.environment):
         sampled(tmp_path, start_ns)
         told(tmp_path, "boot")
         before_ns = clock.now_ns()
