@@ -3,6 +3,7 @@
 import hashlib
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 from collector.settings import SettingsError
@@ -13,9 +14,17 @@ SECRET_BYTES = 32
 class Labels:
     """Keyed hashes of header values: equal values meet, nothing can be read back."""
 
-    def __init__(self, secret: bytes) -> None:
-        """`secret`: this installation's own key; see `load_secret`."""
+    def __init__(self, secret: bytes, plain: Iterable[str] = ()) -> None:
+        """`secret`: this installation's own key; see `load_secret`. `plain`: the domains whose
+        values the owner wants to read in the books."""
         self._secret = secret
+        self._plain = frozenset(plain)
+
+    def label(self, domain: str, value: str | None) -> str | None:
+        """A value as the books show it: as it is where its domain is plain, else keyed."""
+        if value and domain in self._plain and len(value) <= 256 and value.isprintable():
+            return value
+        return self.keyed(domain, value)
 
     def keyed(self, domain: str, value: str | None) -> str | None:
         """`k1:<hex>` of a value within its domain (session, project, …); None for no value."""

@@ -1,11 +1,13 @@
 """What a request asks for: its operation by path, its model and stream flag from a copy."""
 
 import zlib
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
 
-from collector.formats.usage import name
+from collector.formats.answer import Form
+from collector.formats.usage import name, part
 
 Operation = Literal["chat", "completion", "embedding", "rerank", "other"]
 COPY_BYTES = 4 * 1024 * 1024
@@ -31,8 +33,21 @@ _OPERATIONS: dict[str, Operation] = {
     "/audio/transcriptions": "other",
     "/audio/translations": "other",
 }
+# Endpoints with a wire format of their own; all others speak OpenAI's.
+_FORMS: dict[str, Form] = {
+    "/messages": "anthropic",
+    "/responses": "responses",
+    "/api/chat": "ollama",
+    "/api/generate": "ollama",
+    "/api/embed": "ollama",
+    "/api/embeddings": "ollama",
+    "/generate": "sglang",
+}
 # Endpoints whose stream comes in chunks that can be counted as tokens.
-_COUNTED = frozenset({"/chat/completions", "/completions", "/completion", "/infill"})
+_COUNTED = frozenset(
+    {"/chat/completions", "/completions", "/completion", "/infill", "/messages", "/responses"}
+    | {"/api/chat", "/api/generate"}
+)
 
 
 def operation(method: str, path: str) -> Operation | None:
@@ -43,6 +58,11 @@ def operation(method: str, path: str) -> Operation | None:
 def counts_chunks(path: str) -> bool:
     """Whether each content chunk of a stream on this path stands for output."""
     return _endpoint(path) in _COUNTED
+
+
+def form(path: str) -> Form:
+    """The wire format of the answers on this path."""
+    return _FORMS.get(_endpoint(path), "openai")
 
 
 def _endpoint(path: str) -> str:
@@ -58,6 +78,8 @@ class _Asked(msgspec.Struct):
 
     model: Any = None
     stream: Any = None
+    user: Any = None
+    metadata: Any = None
 
 
 _ASKED = msgspec.json.Decoder(_Asked)
@@ -70,6 +92,7 @@ class RequestCopy:
         """`coding`: the body's Content-Encoding; only gzip and deflate can be read."""
         self.model: str | None = None
         self.stream = False
+        self.user: str | None = None
         self._coding = coding.strip().lower()
         self._body: bytearray | None = bytearray()
 
@@ -81,16 +104,31 @@ class RequestCopy:
                 self._body = None
 
     def read(self) -> None:
-        """Read model and stream flag, and forget the rest; unreadable bodies tell nothing."""
+        """Read model, stream flag and user, and forget the rest; unreadable bodies tell nothing."""
+        self._read(_ASKED.decode)
+
+    def document(self) -> dict[str, Any]:
+        """As `read`, and the whole request, for who must look into it; {} where that is none."""
+        whole = self._read(msgspec.json.decode)
+        return whole if isinstance(whole, dict) else {}
+
+    def _read(self, decode: Callable[[bytes], Any]) -> Any:
         body, self._body = self._body, None
         if not body:
-            return
+            return None
         try:
-            asked = _ASKED.decode(self._plain(bytes(body)))
-        except (msgspec.DecodeError, UnicodeError, RecursionError, zlib.error):
-            return
+            plain = self._plain(bytes(body))
+            whole = decode(plain)
+            asked = whole if isinstance(whole, _Asked) else msgspec.convert(whole, _Asked)
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
+            return None
+        except zlib.error:
+            return None
         self.model = name(asked.model)
         self.stream = asked.stream is True
+        # Anthropic's clients name the conversation there, OpenAI's the user.
+        self.user = name(part(asked.metadata, "user_id")) or name(asked.user)
+        return whole
 
     def _plain(self, body: bytes) -> bytes:
         if self._coding in ("", "identity"):

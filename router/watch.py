@@ -10,7 +10,7 @@ from collector.formats.answer import Observer, Told
 from collector.formats.usage import Usage
 from collector.settings import EngineSettings
 from router.labels import Labels
-from router.request_copy import Operation, RequestCopy, counts_chunks, operation
+from router.request_copy import Operation, RequestCopy, counts_chunks, form, operation
 
 Status = Literal["ok", "client_abort", "upstream_error", "timeout"]
 SESSION_HEADERS = ("x-claude-code-session-id", "x-session-id")
@@ -48,8 +48,10 @@ class Watch:
         self.received_ns = placed.now_ns()
         self._headers = headers
         self.request_id = request_id
+        # A keyed hash of how the conversation began, where nothing names it.
+        self.conversation: str | None = None
         self._counted = counts_chunks(path)
-        self._observer = Observer(counts_chunks=self._counted)
+        self._observer = Observer(counts_chunks=self._counted, form=form(path))
         self._dispatched_ns: int | None = None
         self._http_status: int | None = None
         self._ended_ns: int | None = None
@@ -70,6 +72,11 @@ class Watch:
         """Bytes of the answer, and when they came from the engine."""
         if self.operation is not None:
             self._observer.feed(chunk, at_ns)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the first token, or an answer that is no stream of tokens, has come."""
+        return self._observer.has_begun
 
     def end(self, status: Status) -> None:
         """How it ended; the first word counts.
@@ -96,12 +103,14 @@ class Watch:
             request_id=self._joined(origin.labels),
             response_id=told.response_id,
             session=self._session(origin.labels),
-            project=origin.labels.keyed("project", self._headers.get(PROJECT_HEADER)),
+            project=origin.labels.label("project", self._headers.get(PROJECT_HEADER)),
+            key=origin.labels.keyed("key", self._api_key()),
             engine=engine.name,
             model=told.model or self.copy.model or engine.model,
             gpus=list(engine.gpus),
             received_at=from_ns(self.received_ns),
             dispatch_ns=self._since_arrival(self._dispatched_ns),
+            wait_ns=told.wait_ns,
             ttft_ns=self._ttft_ns(told, duration_ns),
             duration_ns=duration_ns,
             input_tokens=usage.input_tokens,
@@ -151,8 +160,15 @@ class Watch:
         return None if at_ns is None else max(0, at_ns - self._arrived_ns)
 
     def _session(self, labels: Labels) -> str | None:
-        values = [self._headers.get(header) for header in SESSION_HEADERS]
-        return labels.keyed("session", next((value for value in values if value), None))
+        values = [*(self._headers.get(header) for header in SESSION_HEADERS), self.copy.user]
+        named = labels.label("session", next((value for value in values if value), None))
+        return named or self.conversation
+
+    def _api_key(self) -> str | None:
+        """The key that the client showed; only its hash goes into the books."""
+        scheme, _, key = self._headers.get("Authorization", "").partition(" ")
+        bearer = key.strip() if scheme.lower() == "bearer" else None
+        return bearer or self._headers.get("X-Api-Key")
 
     def _joined(self, labels: Labels) -> str | None:
         """The request id as both ends tell it; one that the ledger cannot hold, as its hash."""

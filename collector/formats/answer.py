@@ -4,19 +4,30 @@ Nothing here raises into the data path, and no text outlives the line or body it
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from collector.formats import llama_cpp, openai, sse
+from collector.formats import anthropic, llama_cpp, ndjson, ollama, openai, responses, sglang, sse
 from collector.formats.body import Body
+from collector.formats.heard import Heard
 from collector.formats.usage import Usage, count, name
 
 DECODED_BYTES = 256 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
 _CHOICES = 128
+
+
+Form = Literal["openai", "anthropic", "responses", "ollama", "sglang"]
+# OpenAI's form is read here, with what llama.cpp and vLLM add to it.
+_FORMS: dict[str, Callable[[bytes], Heard]] = {
+    "anthropic": anthropic.hear,
+    "responses": responses.hear,
+    "ollama": ollama.hear,
+    "sglang": sglang.hear,
+}
 
 
 class _Choice(msgspec.Struct):
@@ -35,6 +46,8 @@ class _Part(msgspec.Struct):
     usage: Any = None
     timings: Any = None
     prompt_progress: Any = None
+    metrics: Any = None
+    sglext: Any = None
     error: Any = None
     content: Any = None
     index: Any = 0
@@ -57,6 +70,7 @@ class Told:
     finish_reason: str | None = None
     first_token_ns: int | None = None
     generation_ns: int | None = None
+    wait_ns: int | None = None
     content_chunks: int = 0
     unreadable: int = 0
 
@@ -64,14 +78,16 @@ class Told:
 class Observer:
     """Start it with the answer's head, feed it every chunk, and ask `finish` once."""
 
-    def __init__(self, *, counts_chunks: bool = True) -> None:
-        """`counts_chunks`: the endpoint streams OpenAI's or llama.cpp's native chunks."""
+    def __init__(self, *, counts_chunks: bool = True, form: Form = "openai") -> None:
+        """`counts_chunks`: each chunk of a stream that carries output stands for a token. `form`:
+        the wire format of the endpoint; OpenAI's includes llama.cpp's own."""
         self.streamed = False
         self.done = False
         self.failed = False
         self._counts_chunks = counts_chunks
         self._blind = False
-        self._events: sse.Reader | None = None
+        self._hear = _FORMS.get(form)
+        self._events: sse.Reader | ndjson.Reader | None = None
         self._body: Body | None = None
         self._inflate: Any = None
         self._decoded_bytes = 0
@@ -80,19 +96,25 @@ class Observer:
         self._timings: dict[int, Any] = {}
         self._chunks_at_usage = 0
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a first token has come, or bytes of an answer that shows none."""
+        counted = self.streamed and self._counts_chunks and not self._blind
+        return self._told.first_token_ns is not None or not counted
+
     def start(self, status: int, headers: Mapping[str, str]) -> None:
         """The answer's status and headers (names in any case, if the mapping ignores it)."""
         kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         coding = headers.get("Content-Encoding", "").strip().lower()
         self.failed = status >= 400
-        self.streamed = kind == "text/event-stream"
+        self.streamed = kind in _STREAMS
         if coding in ("gzip", "x-gzip", "deflate"):
             self._inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
         elif coding not in ("", "identity"):
             self._blind = True
             return
         if self.streamed:
-            self._events = sse.Reader()
+            self._events = _STREAMS[kind]()
         else:
             self._body = Body()
 
@@ -160,6 +182,9 @@ class Observer:
 
     def _document(self, document: bytes, at_ns: int | None) -> bool:
         try:
+            if self._hear is not None:
+                self._note(self._hear(document), at_ns)
+                return True
             told = _PART.decode(document)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             if b"\n" not in document:
@@ -170,6 +195,26 @@ class Observer:
             self._note_token(at_ns)
         self._note_usage(told)
         return True
+
+    def _note(self, heard: Heard, at_ns: int | None) -> None:
+        """What a document of another form than OpenAI's told."""
+        self.failed = self.failed or heard.failed
+        self.done = self.done or heard.done
+        told = self._told
+        self._told = replace(
+            told,
+            response_id=told.response_id or heard.response_id,
+            model=told.model or heard.model,
+            finish_reason=heard.finish_reason or told.finish_reason,
+            generation_ns=_known(heard.generation_ns, told.generation_ns),
+            wait_ns=_known(heard.wait_ns, told.wait_ns),
+        )
+        if self.streamed and self._counts_chunks and heard.token:
+            self._note_token(at_ns)
+        if heard.usage.source != "missing":
+            self._usage = heard.usage.filled_from(self._usage)
+            if heard.usage.output_tokens is not None:
+                self._chunks_at_usage = self._told.content_chunks
 
     def _note_token(self, at_ns: int | None) -> None:
         first = self._told.first_token_ns
@@ -203,6 +248,10 @@ class Observer:
             self._usage = found.filled_from(self._usage)
         if told.prompt_progress:
             self._usage = self._usage.filled_from(llama_cpp.progress(told.prompt_progress))
+        if isinstance(told.metrics, dict):
+            self._note_metrics(told.metrics)
+        if told.sglext is not None:
+            self._usage = self._usage.filled_from(openai.drafts(told.sglext))
         if isinstance(told.timings, dict):
             self._note_timings(told)
         elif found.source == "missing":
@@ -216,6 +265,14 @@ class Observer:
         generation_ns = llama_cpp.generation_ns(told.timings)
         if generation_ns is not None:
             self._told = replace(self._told, generation_ns=generation_ns)
+
+    def _note_metrics(self, told: dict[str, Any]) -> None:
+        """vLLM's `metrics` of one request: times in ms, null where there are several choices."""
+        self._told = replace(
+            self._told,
+            wait_ns=_known(_ns(told.get("queue_time_ms")), self._told.wait_ns),
+            generation_ns=_known(_ns(told.get("generation_time_ms")), self._told.generation_ns),
+        )
 
     def _total(self) -> Usage:
         """What was told, and the chunks that came after it: an aborted stream tells no end."""
@@ -234,3 +291,18 @@ def _carries_token(told: _Part) -> bool:
     if isinstance(told.content, str) and told.content:
         return True
     return any(openai.carries_token(choice.delta, choice.text) for choice in told.choices or ())
+
+
+_STREAMS: dict[str, Callable[[], sse.Reader | ndjson.Reader]] = {
+    "text/event-stream": sse.Reader,
+    "application/x-ndjson": ndjson.Reader,
+}
+
+
+def _known(new: int | None, old: int | None) -> int | None:
+    return old if new is None else new
+
+
+def _ns(milliseconds: Any) -> int | None:
+    number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    return round(milliseconds * 1_000_000) if number and 0 <= milliseconds < 1e12 else None

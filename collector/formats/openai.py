@@ -29,7 +29,10 @@ def usage(told: Any) -> Usage:
     found = Usage(
         input_tokens=prompt,
         cache_read_tokens=count(part(told, "prompt_tokens_details", "cached_tokens")),
-        cache_write_tokens=count(part(told, "prompt_tokens_details", "created_cache_tokens")),
+        cache_write_tokens=_either(
+            part(told, "prompt_tokens_details", "created_cache_tokens"),
+            part(told, "prompt_tokens_details", "cache_write_tokens"),
+        ),
         output_tokens=_rest(told, prompt) if completion is None else completion,
         reasoning_tokens=count(told.get("reasoning_tokens")) if reasoning is None else reasoning,
     )
@@ -37,6 +40,15 @@ def usage(told: Any) -> Usage:
         return found
     raw = numbers(told)
     return Usage().filled_from(found).filled_from(Usage(source="engine", raw={"usage": raw}))
+
+
+def drafts(sglext: Any) -> Usage:
+    """SGLang's extension: the tokens that it drafted for this answer."""
+    told = part(sglext, "spec_tokens_details")
+    return Usage(
+        draft_tokens=count(part(told, "spec_num_proposed_drafts")),
+        draft_accepted_tokens=count(part(told, "spec_num_correct_drafts")),
+    )
 
 
 def carries_token(delta: Any, text: Any) -> bool:
@@ -52,3 +64,8 @@ def _rest(told: dict[str, Any], prompt: int | None) -> int | None:
     if total is None or prompt is None or total < prompt:
         return None
     return total - prompt
+
+
+def _either(first: Any, second: Any) -> int | None:
+    known = count(first)
+    return count(second) if known is None else known

@@ -1,0 +1,24 @@
+"""What one document of an answer told: a whole body, or an event of a stream."""
+
+from dataclasses import dataclass, field
+
+from collector.formats.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """`token`: it carries output; `done`: nothing comes after it; `failed`: it tells an error.
+
+    `generation_ns` is the time from the first token to the last, `wait_ns` the time queued before
+    computing, where the engine tells them.
+    """
+
+    usage: Usage = field(default_factory=Usage)
+    response_id: str | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+    token: bool = False
+    done: bool = False
+    failed: bool = False
+    generation_ns: int | None = None
+    wait_ns: int | None = None

@@ -1,0 +1,48 @@
+"""SGLang's own /generate: `meta_info` with every chunk, cumulative; the prompt includes its cached
+part."""
+
+from typing import Any
+
+import msgspec
+
+from collector.formats.heard import Heard
+from collector.formats.usage import Usage, count, name, numbers, part
+
+
+class _Part(msgspec.Struct):
+    text: Any = None
+    output_ids: Any = None
+    meta_info: Any = None
+    error: Any = None
+
+
+_PART = msgspec.json.Decoder(_Part)
+
+
+def hear(document: bytes) -> Heard:
+    """An answer, or a chunk of one. Raises msgspec.DecodeError, UnicodeError."""
+    told = _PART.decode(document)
+    finish = part(told.meta_info, "finish_reason")
+    return Heard(
+        usage=_usage(told.meta_info),
+        response_id=name(part(told.meta_info, "id")),
+        finish_reason=name(part(finish, "type")) or name(finish),
+        token=bool(told.text or told.output_ids),
+        failed=bool(told.error),
+    )
+
+
+def _usage(told: Any) -> Usage:
+    whole, output = count(part(told, "prompt_tokens")), count(part(told, "completion_tokens"))
+    if whole is None and output is None:
+        return Usage()
+    return Usage(
+        input_tokens=whole,
+        cache_read_tokens=count(part(told, "cached_tokens")),
+        output_tokens=output,
+        reasoning_tokens=count(part(told, "reasoning_tokens")),
+        draft_tokens=count(part(told, "spec_num_proposed_drafts")),
+        draft_accepted_tokens=count(part(told, "spec_num_correct_drafts")),
+        source="engine",
+        raw={"meta_info": numbers(told)},
+    )
