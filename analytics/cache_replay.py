@@ -42,7 +42,8 @@ def replay(requests: pl.DataFrame, rules: CacheRules) -> pl.DataFrame:
     `requests` has `REPLAYED`; rows of the same instant arrive in their order. The result is
     aligned with it. Both figures are None where a request told no prefix; written is what lies
     between the hit and the longest prefix that can be kept, and 0 where writing costs nothing
-    extra. A prefix of more tokens than the input is impossible and left out.
+    extra. A prefix of more tokens than the input is impossible and left out; of one that a
+    request names twice the first counts.
     """
     rows = requests.select(REPLAYED).with_row_index("row")
     uses = _uses(rows, rules)
@@ -79,9 +80,10 @@ def _uses(rows: pl.DataFrame, rules: CacheRules) -> pl.DataFrame:
         )
         .filter(pl.col("tokens") >= max(rules.min_prefix_tokens, 1))
     )  # fmt: skip
-    once = uses.group_by("key", "order").agg(pl.col("row", "at_ns").first(), pl.col("tokens").max())
+    uses = uses.sort("key", maintain_order=True)
+    again = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("key", "order"))
     longest = pl.col("tokens") == pl.col("tokens").max().over("order")
-    return once.with_columns(longest=longest).sort("key", "order")
+    return uses.filter(~again.fill_null(False)).with_columns(longest=longest)
 
 
 def _alive(uses: pl.DataFrame, rules: CacheRules) -> Flags:

@@ -38,5 +38,5 @@ def _kept(request: Request, rules: CacheRules) -> dict[str, int]:
         if rules.unit == "block":
             whole = tokens - tokens % rules.granularity_tokens
         if whole > 0 and whole >= rules.min_prefix_tokens:
-            kept[name] = max(whole, kept.get(name, 0))
+            kept.setdefault(name, whole)
     return kept
