@@ -1,13 +1,18 @@
 """Break-even: where own cost meets the API's bill along one axis, everything else held.
 
-Every axis is a straight line: what is paid at its zero, and what each unit adds, less what each
-unit of it would have been billed. So its root is exact, a Fraction, and nothing is searched.
+Along every axis own cost less the bill is a straight line: what a day costs at its zero, and what
+each unit adds less what it would have been billed. So each root is exact, a Fraction, and nothing
+is searched. Money is in units of one currency throughout.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
+HOURS_PER_DAY = 24
+DAYS_PER_MONTH = Fraction(487, 16)
+NANO = 1_000_000_000
 Verdict = Literal["at", "never", "always"]
 
 
@@ -25,7 +30,7 @@ class Root:
 
 @dataclass(frozen=True)
 class Excess:
-    """Own cost less the bill along an axis: `at_zero` + `per_unit` × value, in one currency."""
+    """Own cost less the bill along an axis: `at_zero` + `per_unit` × value."""
 
     at_zero: Fraction
     per_unit: Fraction
@@ -35,8 +40,8 @@ class Excess:
         return self.at_zero + self.per_unit * value
 
 
-def solve(excess: Excess, most: Fraction | None = None, *, of_use: bool = False) -> Root:
-    """The root in [0, most], or [0, ∞) without `most`.
+def solve(excess: Excess, most: Fraction | int | None = None, *, of_use: bool = False) -> Root:
+    """The root in [0, most], or in [0, ∞) without `most`.
 
     Without one, the sign over the domain decides. Along an axis `of_use` there is nothing to
     compare at zero, where no work is done: a root there alone is none. Where both sides are the
@@ -54,3 +59,133 @@ def solve(excess: Excess, most: Fraction | None = None, *, of_use: bool = False)
 
 def _by_sign(excess: Fraction) -> Root:
     return Root("never" if excess > 0 else "always")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bought:
+    """What was bought: its price, what remains of it, and what a day of it costs."""
+
+    price: Fraction
+    residual: Fraction
+    per_day: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedDay:
+    """An average day as it was measured or is assumed, beside the API's bill for its work.
+
+    standing: what it costs without any work; hours: of work; hour_cost, hour_bill, hour_tokens:
+    what each of them adds (None where not known); busy: share of those hours in which a card
+    computes; energy, kwh: the part of the cost that is energy, and what was drawn at the wall.
+    """
+
+    standing: Fraction
+    hours: Fraction
+    hour_cost: Fraction | None
+    hour_bill: Fraction
+    hour_tokens: Fraction
+    busy: Fraction
+    cost: Fraction
+    energy: Fraction
+    kwh: Fraction
+    bought: Bought | None
+
+    @property
+    def bill(self) -> Fraction:
+        """The API's bill for a day."""
+        return self.hours * self.hour_bill
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakEven:
+    """A root for each axis, None where what it rests on is not known or was not bought.
+
+    `utilization` is the share of the cards' time in which they compute. Tokens a day end at what
+    the cards put out when they always compute, at the measured rate; prices have no upper end.
+    `payback_days` is when the purchase has earned its price by what an API would have billed, less
+    what the rig costs beside its purchase.
+    """
+
+    hours_per_day: Root | None
+    utilization: Root | None
+    tokens_per_day: Root | None
+    hardware_price: Root | None
+    price_per_kwh: Root | None
+    payback_days: Root | None
+
+
+def break_even(day: UsedDay) -> BreakEven:
+    """Solve each axis with all others as they are."""
+    hours, always_busy = _hours(day)
+    return BreakEven(
+        hours_per_day=hours,
+        utilization=always_busy and always_busy.times(day.busy / HOURS_PER_DAY),
+        tokens_per_day=always_busy and always_busy.times(day.hour_tokens),
+        hardware_price=_hardware(day),
+        price_per_kwh=_electricity(day),
+        payback_days=_payback(day),
+    )
+
+
+def _hours(day: UsedDay) -> tuple[Root | None, Root | None]:
+    """The root in hours of work: of a day, and of one that is longer until the cards always
+    compute."""
+    if day.hour_cost is None:
+        return None, None
+    excess = Excess(day.standing, day.hour_cost - day.hour_bill)
+    whole = HOURS_PER_DAY / day.busy if day.busy else None
+    return solve(excess, HOURS_PER_DAY, of_use=True), solve(excess, whole, of_use=True)
+
+
+def _hardware(day: UsedDay) -> Root | None:
+    """The price at which the purchase would have met the bill; the residual stays as it is."""
+    bought = day.bought
+    if bought is None or bought.price == bought.residual:
+        return None
+    per_unit = bought.per_day / (bought.price - bought.residual)
+    rest = day.cost - bought.per_day
+    return solve(Excess(rest - per_unit * bought.residual - day.bill, per_unit))
+
+
+def _electricity(day: UsedDay) -> Root | None:
+    """The price of a kWh at the wall at which the whole day would have met the bill."""
+    return solve(Excess(day.cost - day.energy - day.bill, day.kwh)) if day.kwh else None
+
+
+def _payback(day: UsedDay) -> Root | None:
+    bought = day.bought
+    if bought is None:
+        return None
+    return solve(Excess(bought.price, day.cost - bought.per_day - day.bill))
+
+
+def as_json(found: BreakEven) -> dict[str, Any]:
+    """The roots as JSON values: decimal texts of up to nine decimals, tokens whole, the first that
+    reach it; None without one. `verdict` is that of the hours, `verdicts` has them all."""
+    roots = {
+        "hours_per_day": found.hours_per_day,
+        "utilization": found.utilization,
+        "tokens_per_day": found.tokens_per_day,
+        "hardware_price": found.hardware_price,
+        "price_per_kwh": found.price_per_kwh,
+        "payback_months": found.payback_days and found.payback_days.times(1 / DAYS_PER_MONTH),
+    }
+    values = {axis: None if root is None else root.value for axis, root in roots.items()}
+    verdicts = {axis: None if root is None else root.verdict for axis, root in roots.items()}
+    return {
+        "verdict": verdicts["hours_per_day"],
+        **{axis: None if value is None else decimal(value) for axis, value in values.items()},
+        "tokens_per_day": whole_tokens(values["tokens_per_day"]),
+        "verdicts": verdicts,
+    }
+
+
+def decimal(value: Fraction) -> str:
+    """A number of at least zero with up to nine decimals, rounded half to even."""
+    whole, nano = divmod(round(value * NANO), NANO)
+    return f"{whole}.{nano:09d}".rstrip("0").rstrip(".")
+
+
+def whole_tokens(tokens: Fraction | None) -> int | None:
+    """The first whole number of tokens that reaches the break-even."""
+    return None if tokens is None else math.ceil(tokens)

@@ -4,17 +4,23 @@ Everything is a Fraction until it is shown, so the figures and the break-even ar
 are 30.4375 days of use and 1/12 year of ageing; the idle draw applies to the hours not worked.
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
-DAYS_PER_MONTH = Fraction(487, 16)
-HOURS_PER_DAY = 24
+from analytics.breakeven import (
+    DAYS_PER_MONTH,
+    HOURS_PER_DAY,
+    Bought,
+    BreakEven,
+    UsedDay,
+    decimal,
+)
+from analytics.breakeven import as_json as told
+from analytics.breakeven import break_even as solved
+
 MONTHS_PER_YEAR = 12
 SECONDS_PER_HOUR = 3600
 MILLION = 1_000_000
-NANO = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,23 +62,6 @@ class Assumptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BreakEven:
-    """Where own cost meets the API's bill; the figures are None unless the verdict is `at`.
-
-    `always`: any work at all is cheaper here; `never`: not even a full day is.
-    """
-
-    verdict: Literal["at", "never", "always"]
-    hours_per_day: Fraction | None = None
-    tokens_per_day: Fraction | None = None
-
-    @property
-    def utilization(self) -> Fraction | None:
-        """The hours as a share of the day."""
-        return None if self.hours_per_day is None else self.hours_per_day / HOURS_PER_DAY
-
-
-@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """A month under the assumptions: amounts in the currency, tokens as expected."""
 
@@ -84,10 +73,14 @@ class Estimate:
     break_even: BreakEven | None
 
 
+def kwh_per_day(given: Assumptions, hours: Fraction) -> Fraction:
+    """What a day of `hours` at work and the rest idle draws."""
+    return (hours * given.full_watts + (HOURS_PER_DAY - hours) * given.idle_watts) / 1000
+
+
 def energy_per_day(given: Assumptions, hours: Fraction) -> Fraction:
-    """What a day of `hours` at work and the rest idle draws, in the currency."""
-    watt_hours = hours * given.full_watts + (HOURS_PER_DAY - hours) * given.idle_watts
-    return watt_hours / 1000 * given.price_per_kwh
+    """What such a day's energy costs, in the currency."""
+    return kwh_per_day(given, hours) * given.price_per_kwh
 
 
 def tokens_per_day(given: Assumptions, hours: Fraction) -> Fraction:
@@ -111,21 +104,32 @@ def estimate(given: Assumptions, api_output_price: Fraction | None = None) -> Es
 
 
 def break_even(given: Assumptions, api_output_price: Fraction) -> BreakEven:
-    """Solve own cost = API bill for the hours a day in [0, 24], all else as given.
+    """Where own cost meets an API's bill for the output, along each axis, all else as given."""
+    energy = energy_per_day(given, given.hours_per_day)
+    return solved(
+        UsedDay(
+            standing=given.hardware.per_month / DAYS_PER_MONTH + energy_per_day(given, Fraction(0)),
+            hours=given.hours_per_day,
+            hour_cost=(given.full_watts - given.idle_watts) / 1000 * given.price_per_kwh,
+            hour_bill=tokens_per_day(given, Fraction(1)) / MILLION * api_output_price,
+            hour_tokens=tokens_per_day(given, Fraction(1)),
+            busy=Fraction(1),
+            cost=given.hardware.per_month / DAYS_PER_MONTH + energy,
+            energy=energy,
+            kwh=kwh_per_day(given, given.hours_per_day),
+            bought=_bought(given.hardware),
+        )
+    )
 
-    Both sides are linear in the hours: what an unworked day costs, against what each worked hour
-    earns. An unworked day has no price per token, so a free one is judged by the hours' sign.
-    """
-    unworked_day = given.hardware.per_month / DAYS_PER_MONTH + energy_per_day(given, Fraction(0))
-    bill = tokens_per_day(given, Fraction(1)) / MILLION * api_output_price
-    draw = (given.full_watts - given.idle_watts) / 1000 * given.price_per_kwh
-    gain_per_hour = bill - draw
-    if unworked_day == 0 and gain_per_hour != 0:
-        return BreakEven(verdict="always" if gain_per_hour > 0 else "never")
-    if unworked_day > gain_per_hour * HOURS_PER_DAY:
-        return BreakEven(verdict="never")
-    hours = unworked_day / gain_per_hour if gain_per_hour else Fraction(0)
-    return BreakEven(verdict="at", hours_per_day=hours, tokens_per_day=tokens_per_day(given, hours))
+
+def _bought(hardware: Purchase | Rent) -> Bought | None:
+    if isinstance(hardware, Rent):
+        return None
+    return Bought(
+        price=hardware.price,
+        residual=hardware.residual,
+        per_day=hardware.per_month / DAYS_PER_MONTH,
+    )
 
 
 def as_json(result: Estimate) -> dict[str, object]:
@@ -137,25 +141,8 @@ def as_json(result: Estimate) -> dict[str, object]:
         "tokens_per_month": round(result.tokens_per_month),
         "cost_per_mtok_output": _maybe(result.cost_per_mtok_output),
         "reason": result.reason,
-        "break_even": meet
-        and {
-            "hours_per_day": _maybe(meet.hours_per_day),
-            "utilization": _maybe(meet.utilization),
-            "tokens_per_day": whole_tokens(meet.tokens_per_day),
-            "verdict": meet.verdict,
-        },
+        "break_even": meet and told(meet),
     }
-
-
-def decimal(value: Fraction) -> str:
-    """A number of at least zero with up to nine decimals, rounded half to even."""
-    whole, nano = divmod(round(value * NANO), NANO)
-    return f"{whole}.{nano:09d}".rstrip("0").rstrip(".")
-
-
-def whole_tokens(tokens: Fraction | None) -> int | None:
-    """The first whole number of tokens that reaches the break-even."""
-    return None if tokens is None else math.ceil(tokens)
 
 
 def _why_no_tokens(given: Assumptions) -> str:

@@ -4,7 +4,8 @@ import argparse
 import re
 from fractions import Fraction
 
-from analytics.estimate import HOURS_PER_DAY, Assumptions, Purchase, Rent
+from analytics.breakeven import HOURS_PER_DAY
+from analytics.estimate import Assumptions, Purchase, Rent
 
 FLAGS = {
     "price": ("AMOUNT", "what the rig cost"),

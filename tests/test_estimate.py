@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from analytics.breakeven import Root, decimal
 from analytics.cli import add_commands
-from analytics.estimate import Assumptions, Purchase, Rent, break_even, decimal, estimate
+from analytics.estimate import Assumptions, Purchase, Rent, break_even, estimate
 
 RIG = {
     "price": "17000",
@@ -73,6 +74,33 @@ def test_break_even_of_the_golden_rig_against_deepseek_off_peak(capsys):
     assert Decimal(result["hours_per_day"]) == round(hours, 9)
     assert Decimal(result["utilization"]) == round(hours / 24, 9)
     assert result["tokens_per_day"] == int(hours * 2_160_000) + 1
+
+
+def test_the_other_axes_of_the_golden_rig(capsys):
+    """Two hours a day: the API bills 131.49 million tokens a month."""
+    result = answer(capsys, hours_per_day="2", api_output_price="0.60")["break_even"]
+    # 78.894 billed less 20.6975 of energy leaves 58.1965 a month, over 48 months.
+    assert result["hardware_price"] == "2793.432"
+    # Even free energy leaves 354.17 to pay against 78.89.
+    assert (result["price_per_kwh"], result["verdicts"]["price_per_kwh"]) == (None, "never")
+    assert Decimal(result["payback_months"]) == round(Decimal(17000) / Decimal("58.1965"), 9)
+
+
+def test_a_dear_api_is_met_by_a_dear_kwh(capsys):
+    result = answer(capsys, hours_per_day="2", api_output_price="6")["break_even"]
+    # (788.94 - 354.166667) / 103.4875 kWh
+    kwh = (Decimal("788.94") - Decimal(17000) / 48) / Decimal("103.4875")
+    assert Decimal(result["price_per_kwh"]) == round(kwh, 9)
+    rented = answer(capsys, price=None, life_years=None, rent_per_hour="1", api_output_price="6")
+    assert rented["break_even"]["hardware_price"] is None
+    assert rented["break_even"]["payback_months"] is None
+
+
+def test_an_unused_rig_never_pays_for_itself(capsys):
+    result = answer(capsys, hours_per_day="0", api_output_price="6")["break_even"]
+    assert result["verdict"] == "at"
+    assert result["verdicts"]["payback_months"] == "never"
+    assert result["hardware_price"] == "0"
 
 
 def test_rent_is_due_around_the_clock(capsys):
@@ -159,22 +187,26 @@ def cost_at(rig: Assumptions, hours: Fraction) -> Fraction | None:
     return estimate(changed).cost_per_mtok_output
 
 
+def verdict_at(rig: Assumptions, price: Fraction) -> str | None:
+    meet = break_even(rig, price).hours_per_day
+    return meet and meet.verdict
+
+
 @given(rigs(), decimals(1, 2400, 100))
 def test_at_the_break_even_the_cost_is_the_apis_price_exactly(rig, hours):
     price = cost_at(rig, hours)
     meet = break_even(rig, price)
     # Where nothing is paid for an unworked day, every hour costs the same and none is the root.
     assume(cost_at(rig, Fraction(24)) != cost_at(rig, Fraction(12)))
-    assert meet.verdict == "at"
-    assert meet.hours_per_day == hours
-    assert meet.utilization == hours / 24
-    assert meet.tokens_per_day == hours * 3600 * rig.tokens_per_second
+    assert meet.hours_per_day == Root("at", hours)
+    assert meet.utilization == Root("at", hours / 24)
+    assert meet.tokens_per_day == Root("at", hours * 3600 * rig.tokens_per_second)
 
 
 @given(rigs(), amounts)
 def test_the_verdict_follows_the_sign_at_both_ends(rig, price):
     shortest, fullest = cost_at(rig, Fraction(1, 10**30)), cost_at(rig, Fraction(24))
-    verdict = break_even(rig, price).verdict
+    verdict = verdict_at(rig, price)
     if fullest > price:
         assert verdict == "never"
     elif shortest < price:
@@ -193,9 +225,9 @@ def test_a_free_rig_is_always_or_never_cheaper_and_level_at_its_own_price():
         price_per_kwh=Fraction(1, 2),
     )
     # 0.9 an hour for 1.8 million tokens: 0.50 a million, whatever the hours.
-    assert break_even(rig, Fraction(51, 100)).verdict == "always"
-    assert break_even(rig, Fraction(49, 100)).verdict == "never"
-    assert break_even(rig, Fraction(1, 2)).verdict == "at"
+    assert verdict_at(rig, Fraction(51, 100)) == "always"
+    assert verdict_at(rig, Fraction(49, 100)) == "never"
+    assert verdict_at(rig, Fraction(1, 2)) == "at"
 
 
 @given(rigs(), decimals(1, 1200, 100))

@@ -2,7 +2,9 @@
 
 from fractions import Fraction
 
-from analytics.estimate import HOURS_PER_DAY, Assumptions, BreakEven, Estimate, whole_tokens
+from analytics.breakeven import BreakEven, as_json
+from analytics.estimate import Assumptions, Estimate
+from analytics.render.break_even import rows
 
 LABEL_WIDTH = 26
 
@@ -40,14 +42,9 @@ def _figures(given: Assumptions, result: Estimate) -> list[tuple[str, str]]:
 
 def _against(meet: BreakEven, api_output_price: Fraction) -> list[str]:
     price = _amount(api_output_price)
-    if meet.utilization is None:
-        verdict = "always" if meet.verdict == "always" else "never, not even at 24 hours a day"
-        return [f"Break-even against {price} (output-only): {verdict}."]
     return [
         f"Break-even against {price} (output-only; an API bills the input too):",
-        _row("hours per day", f"{float(meet.utilization * HOURS_PER_DAY):,.2f}"),
-        _row("utilization", f"{float(meet.utilization):.1%}"),
-        _row("output tokens per day", f"{whole_tokens(meet.tokens_per_day):,}"),
+        *(_row(label, value) for label, value in rows(as_json(meet))),
     ]
 
 
