@@ -5,14 +5,16 @@ from typing import Any
 
 import polars as pl
 
+from analytics.day import Day
 from analytics.utilization import MTOK, per_mtok_nano
 from collector.settings import ApiPrice, nano
 
 KNOWN = ["input_tokens", "cache_read_tokens", "output_tokens"]
+NO_REQUESTS = pl.DataFrame(schema=dict.fromkeys(KNOWN, pl.Int64))
 
 
 def compare(
-    ended: pl.DataFrame, prices: Sequence[ApiPrice], currency: str, full: int, marginal: int | None
+    days: Sequence[Day], prices: Sequence[ApiPrice], currency: str, full: int, marginal: int | None
 ) -> list[dict[str, Any]]:
     """One entry per price list: the bill without a cache and with the same hits as here.
 
@@ -20,7 +22,10 @@ def compare(
     The rest is counted as unpriced, and bill and savings are then at least what is said. Where no
     request can be priced, there is no bill. A request counts once however often it was tried.
     """
-    requests = ended.filter("is_request")
+    if not prices:
+        return []
+    parts = [day.ended("is_request", *KNOWN).filter("is_request") for day in days]
+    requests = pl.concat([NO_REQUESTS, *parts], how="diagonal")
     return [_entry(requests, price, currency, full, marginal) for price in prices]
 
 

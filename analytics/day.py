@@ -4,30 +4,31 @@ Built once from `Books` when the day is over, kept as Parquet beside the ledger,
 news of it arrives (`daily`).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import polars as pl
 
+from analytics import rollup
 from analytics.books import Books
 from analytics.cost import NO_REQUEST, money_nano, priced
 from analytics.evidence import GAP_PERIODS
 from analytics.intervals import union
 from analytics.periods import day_at
 from analytics.states import BUCKET_NS
-from analytics.timeline import PREFILL_ONLY
 from analytics.utilization import peaks
 from collector.settings import Settings
 
 CELL = ["card", "bucket_ns", "state"]
-KINDS = ("new", "output", "unsplit")
-LABELS = ("model", "project", "session")
-ENDED = [
-    "source", "event_id", *LABELS, "operation", "status", "usage_source", "end_ns",
-    "input_tokens", "cache_read_tokens", "output_tokens",
-    "is_request", "is_carded", "is_odd", "is_split",
-]  # fmt: skip
+DETAILS = ("costs", "ended")
+
+
+class Details(Protocol):
+    """Where a day's frames by request come from: memory, or the shelf."""
+
+    def __call__(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
+        """The columns of `costs` or `ended`; all of them where none is named."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,8 @@ class Day:
     cells: by card (and its pool), bucket_ns and state: ns, host_off_ns, capital_nano, energy_nano,
     energy_uj, host_uj, known_ns (time whose energy is known), idle_uj and marginal_nano (None
     where the idle draw or a price is unknown), mixed_ns, unattributed_ns, unattributed_nano.
-    costs: by request and card: source, event_id, pool, labels, and per kind of work ns and nano.
-    ended: the attempts that ended in it, one row each, as the ledger tells them, and whether each
-    is in the books (`is_carded`), possible (`is_odd`) and split into kinds (`is_split`).
+    work: busy time and money by kind, by the finest labels (`rollup.work`).
+    tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     facts: unassigned_nano, resets, pending_ns, gaps ([start, end] ns), clock_steps ([at, step] ns)
     and peaks (by card).
     """
@@ -48,29 +48,56 @@ class Day:
     from_ns: int
     to_ns: int
     cells: pl.DataFrame
-    costs: pl.DataFrame
-    ended: pl.DataFrame
+    work: pl.DataFrame
+    tallies: pl.DataFrame
     facts: dict[str, Any]
+    details: Details = field(repr=False)
+
+    def costs(self, *columns: str) -> pl.DataFrame:
+        """One row per request and card that worked in the day (`rollup.costs`), read on demand;
+        all columns where none is named."""
+        return self.details("costs", columns)
+
+    def ended(self, *columns: str) -> pl.DataFrame:
+        """One row per attempt that ended in the day (`rollup.ended`), read on demand; all
+        columns where none is named."""
+        return self.details("ended", columns)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A day's frames by request, in memory."""
+
+    frames: dict[str, pl.DataFrame]
+
+    def __call__(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
+        """The columns of a frame."""
+        frame = self.frames[name]
+        return frame.select(columns) if columns else frame
 
 
 def split(books: Books, settings: Settings) -> list[Day]:
     """Cut books into local days. Every leaf of the books is in exactly one day."""
-    spans = list(_spans(books, settings))
     cells = _cells(books, settings)
-    costs = _costs(books)
-    ended = _ended(books)
-    return [
-        Day(
-            name=name,
-            from_ns=start,
-            to_ns=end,
-            cells=_within(cells, "bucket_ns", start, end),
-            costs=_condensed(_within(costs, "bucket_ns", start, end), books),
-            ended=_within(ended, "end_ns", start, end),
-            facts=_facts(books, settings, start, end),
+    leaves = rollup.leaves(books)
+    ended = rollup.ended(books)
+    days = []
+    for name, start, end in _spans(books, settings):
+        costs = rollup.costs(_within(leaves, "bucket_ns", start, end), books)
+        over = _within(ended, "end_ns", start, end)
+        days.append(
+            Day(
+                name=name,
+                from_ns=start,
+                to_ns=end,
+                cells=_within(cells, "bucket_ns", start, end),
+                work=rollup.work(costs),
+                tallies=rollup.tallies(over),
+                facts=_facts(books, settings, start, end),
+                details=Held({"costs": costs, "ended": over}),
+            )
         )
-        for name, start, end in spans
-    ]
+    return days
 
 
 def _spans(books: Books, settings: Settings) -> Iterator[tuple[str, int, int]]:
@@ -106,66 +133,14 @@ def _cells(books: Books, settings: Settings) -> pl.DataFrame:
         cells = cells.join(more, on=CELL, how="left")
     zero = ["capital_nano", "energy_nano", "unattributed_nano", "energy_uj", "host_uj"]
     cells = cells.with_columns(pl.col([*zero, "known_ns", "mixed_ns"]).fill_null(0))
-    cells = cells.join(_pools(books), on="card", how="left")
+    cells = cells.join(rollup.pools(books), on="card", how="left")
     return cells.with_columns(marginal_nano=_marginal(settings)).sort(CELL)
-
-
-def _pools(books: Books) -> pl.DataFrame:
-    """The pools that each card serves, as one name; a card without an engine is its own."""
-    return pl.DataFrame(
-        [(card.uuid, "+".join(card.pools) or card.uuid) for card in books.cards],
-        schema={"card": pl.String, "pool": pl.String},
-        orient="row",
-    )
 
 
 def _marginal(settings: Settings) -> pl.Expr:
     """The energy above the idle draw, in money, where both and a price are known."""
     above = money_nano(pl.col("energy_uj") - pl.col("idle_uj"), settings)
     return pl.when(priced(settings)).then(above)
-
-
-def _costs(books: Books) -> pl.DataFrame:
-    """Time and money by bucket, card, request and kind."""
-    by = ["bucket_ns", "card", "request", "kind"]
-    own = pl.col("request") != NO_REQUEST
-    time = books.leaves.filter(own).select(*by, "ns")
-    money = books.money.filter(own).group_by(by).agg(pl.col("nano").sum())
-    return time.join(money, on=by, how="left").with_columns(pl.col("nano").fill_null(0))
-
-
-def _condensed(costs: pl.DataFrame, books: Books) -> pl.DataFrame:
-    """One row per request and card, its work by kind side by side, under its own name."""
-    sums = [
-        pl.col(column).filter(pl.col("kind") == kind).sum().alias(f"{kind}_{column}")
-        for kind in KINDS
-        for column in ("ns", "nano")
-    ]
-    wide = costs.group_by("request", "card").agg(sums)
-    names = books.rows.unique("request").select("request", "source", "event_id", *LABELS)
-    wide = wide.join(names, on="request", how="left").join(_pools(books), on="card", how="left")
-    return wide.drop("request").sort("source", "event_id", "card")
-
-
-def _ended(books: Books) -> pl.DataFrame:
-    carded = books.rows.filter(pl.col("card").is_in([card.uuid for card in books.cards]))
-    since = pl.col("start_ns") - pl.col("received_at_ns")
-    odd = (
-        (pl.col("cache_read_tokens") > pl.col("input_tokens"))
-        | (pl.col("cache_write_tokens") > pl.col("input_tokens"))
-        | (pl.col("reasoning_tokens") > pl.col("output_tokens"))
-        | (pl.col("first_token_ns") > pl.col("end_ns"))
-        | (pl.col("first_token_ns") < pl.col("start_ns"))
-        | (pl.col("start_ns") + pl.col("wait_ns") > pl.col("end_ns"))
-        | (since > pl.col("end_ns") - pl.col("received_at_ns"))
-    )
-    return books.attempts.with_columns(
-        is_carded=pl.struct("source", "event_id").is_in(
-            carded.select(pl.struct("source", "event_id")).to_series().implode()
-        ),
-        is_odd=odd.fill_null(False),
-        is_split=pl.col("first_token_ns").is_not_null() | pl.col("operation").is_in(PREFILL_ONLY),
-    ).select(ENDED)
 
 
 def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, Any]:
@@ -199,8 +174,13 @@ def _within(frame: pl.DataFrame, by: str, start: int, end: int) -> pl.DataFrame:
     return frame.filter(pl.col(by) >= start, pl.col(by) < end)
 
 
+def spent() -> pl.Expr:
+    """What a row of `cells` costs, all categories together."""
+    return pl.col("capital_nano") + pl.col("energy_nano")
+
+
 def joined(days: list[Day], part: str) -> pl.DataFrame:
-    """One frame (`cells`, `costs` or `ended`) over several days."""
+    """One frame (`cells`, `work` or `tallies`) over several days."""
     frames: list[pl.DataFrame] = [getattr(day, part) for day in days]
     return pl.concat(frames)
 

@@ -7,12 +7,13 @@ from typing import Any
 import polars as pl
 
 from analytics.compare import compare
-from analytics.day import KINDS, Day, joined
-from analytics.groups import groups
+from analytics.day import Day, joined, spent
+from analytics.groups import carried, groups
 from analytics.identities import check
 from analytics.periods import Period
 from analytics.quality import at_least, embedding_ns, flags, quality
 from analytics.read import Ledger
+from analytics.rollup import KINDS
 from analytics.shelf import Progress, Shelf, no_progress
 from analytics.states import STATES
 from analytics.utilization import (
@@ -68,8 +69,8 @@ def summarize(
     Every identity has been recomputed on it; raises BrokenIdentity rather than return books that
     do not add up.
     """
-    cells, costs, ended = (joined(days, part) for part in ("cells", "costs", "ended"))
-    tokens = _tokens(ended)
+    cells, work, tallies = (joined(days, part) for part in ("cells", "work", "tallies"))
+    tokens = _tokens(tallies)
     states_ns, states_cost = _by_state(cells, "ns"), _by_state(cells, "nano")
     unassigned = sum(day.facts["unassigned_nano"] for day in days)
     cost = _cost(cells, unassigned)
@@ -78,7 +79,8 @@ def summarize(
     found = best_peaks(sorted(cells["card"].unique()), day_peaks, declared)
     ratios = layers(ns, found, tokens["output"])
     marginal, marginal_known = _marginal(cells)
-    by_group, carried = groups(costs, ended, _pool_nano(cells))
+    shares = carried(work, cells)
+    shared = sum(int(shares[f"{state}_nano"].sum()) for state in STATES)
     counted = quality(days, settings)
     reasons = at_least(counted, settings)
     document: dict[str, Any] = {
@@ -96,10 +98,10 @@ def summarize(
         "capacity_ns": int(cells["ns"].sum()),
         "states_ns": states_ns,
         "states_cost_nano": {**states_cost, "unassigned": unassigned},
-        "card_time_ns": _sum(costs, "ns"),
-        "requests_cost_nano": _sum(costs, "nano"),
+        "card_time_ns": _sum(work, "ns"),
+        "requests_cost_nano": _sum(work, "nano"),
         "unattributed_cost_nano": int(cells["unattributed_nano"].sum()),
-        "unallocated_cost_nano": cost["total"] - carried,
+        "unallocated_cost_nano": cost["total"] - shared,
         "marginal_cost_nano": marginal,
         "marginal_at_least": not marginal_known,
         "tokens": tokens,
@@ -107,42 +109,38 @@ def summarize(
         "waterfall_nano_per_mtok": waterfall(
             states_cost, unassigned, ratios.throughput, tokens["output"]
         ),
-        "cost_per_mtok": _prices(costs, tokens, cost["total"], states_cost["busy"], marginal),
+        "cost_per_mtok": _prices(work, tokens, cost["total"], states_cost["busy"], marginal),
         "energy_uj": _energy(cells, counted),
-        "groups": by_group,
+        "groups": groups(shares, tallies),
         "compare": compare(
-            ended, settings.compare.prices, settings.rig.currency, cost["total"], marginal
+            days, settings.compare.prices, settings.rig.currency, cost["total"], marginal
         ),
         "quality": counted,
     }
     throughput = document["layers"]["throughput"]
     counted["flags"] = flags(counted, reasons, found, throughput, embedding_ns(days))
-    check(document, ratios, _leaves(cells, costs))
+    check(document, ratios, _leaves(cells, work))
     return document
 
 
-def _tokens(ended: pl.DataFrame) -> dict[str, int]:
+def _tokens(tallies: pl.DataFrame) -> dict[str, int]:
     """Sums of what is known. `split_new` is the uncached input, `split_output` the output, of the
-    requests whose time could be split into kinds."""
-    split = ended.filter("is_split")
-    fresh = split["input_tokens"] - split["cache_read_tokens"]
-    return {
-        "input": int(ended["input_tokens"].sum()),
-        "cache_read": int(ended["cache_read_tokens"].sum()),
-        "split_new": int(fresh.sum()),
-        "output": int(ended["output_tokens"].sum()),
-        "split_output": int(split["output_tokens"].sum()),
-        "requests": int(ended["is_request"].sum()),
-        "attempts": len(ended),
-        "missing_usage": int(
-            (ended["input_tokens"].is_null() | ended["output_tokens"].is_null()).sum()
-        ),
+    attempts whose time could be split into kinds."""
+    columns = {
+        "input": "input_tokens",
+        "cache_read": "cache_read_tokens",
+        "split_new": "split_new",
+        "output": "output_tokens",
+        "split_output": "split_output",
+        "requests": "requests",
+        "attempts": "attempts",
+        "missing_usage": "missing_usage",
     }
+    return {name: int(tallies[column].sum()) for name, column in columns.items()}
 
 
 def _by_state(cells: pl.DataFrame, figure: str) -> dict[str, int]:
-    spent = pl.col("capital_nano") + pl.col("energy_nano")
-    value = spent if figure == "nano" else pl.col(figure)
+    value = spent() if figure == "nano" else pl.col(figure)
     found = dict(cells.group_by("state").agg(value.sum()).iter_rows())
     return {state: found.get(state, 0) for state in STATES}
 
@@ -153,8 +151,8 @@ def _cost(cells: pl.DataFrame, unassigned: int) -> dict[str, int]:
     return {"total": capital + energy, "capital": capital, "energy": energy}
 
 
-def _sum(costs: pl.DataFrame, figure: str) -> int:
-    return sum(int(costs[f"{kind}_{figure}"].sum()) for kind in KINDS)
+def _sum(work: pl.DataFrame, figure: str) -> int:
+    return sum(int(work[f"{kind}_{figure}"].sum()) for kind in KINDS)
 
 
 def _marginal(cells: pl.DataFrame) -> tuple[int | None, bool]:
@@ -167,17 +165,11 @@ def _marginal(cells: pl.DataFrame) -> tuple[int | None, bool]:
     return int(told["marginal_nano"].sum()), int(told["known_ns"].sum()) == int(busy["ns"].sum())
 
 
-def _pool_nano(cells: pl.DataFrame) -> pl.DataFrame:
-    """What each pool's cards cost, all states together."""
-    spent = pl.col("capital_nano") + pl.col("energy_nano")
-    return cells.group_by("pool").agg(spent.sum().alias("nano"))
-
-
 def _prices(
-    costs: pl.DataFrame, tokens: dict[str, int], full: int, active: int, marginal: int | None
+    work: pl.DataFrame, tokens: dict[str, int], full: int, active: int, marginal: int | None
 ) -> dict[str, Any]:
     """The three prices over output, over all tokens, and by kind of work."""
-    kinds = {kind: int(costs[f"{kind}_nano"].sum()) for kind in KINDS}
+    kinds = {kind: int(work[f"{kind}_nano"].sum()) for kind in KINDS}
     totals = {"full": full, "active": active, "marginal": marginal}
     return {name: _price(total, active, kinds, tokens) for name, total in totals.items()}
 
@@ -236,8 +228,8 @@ def _energy(cells: pl.DataFrame, counted: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _leaves(cells: pl.DataFrame, costs: pl.DataFrame) -> int:
+def _leaves(cells: pl.DataFrame, work: pl.DataFrame) -> int:
     """The smallest figure that must not be negative."""
     figures = [cells["ns"].min(), cells["energy_nano"].min(), cells["unattributed_ns"].min()]
-    figures += [costs[f"{kind}_{figure}"].min() for kind in KINDS for figure in ("ns", "nano")]
+    figures += [work[f"{kind}_{figure}"].min() for kind in KINDS for figure in ("ns", "nano")]
     return min((int(figure) for figure in figures if figure is not None), default=0)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from analytics.books import Books, keep_books
-from analytics.day import CELL, Day
+from analytics.day import CELL, Day, spent
 from analytics.intervals import Ints, clip, fill_gaps, intersect, union, union_of
 from analytics.month import account
 from analytics.periods import Period, day_at, month_before
@@ -46,8 +46,7 @@ def overview(ledger: Ledger, settings: Settings, period: Period, now_ns: int) ->
 
 def strips(day: Day) -> pl.DataFrame:
     """Time and cost by card, 15-minute bucket and state on one day."""
-    spent = pl.col("capital_nano") + pl.col("energy_nano")
-    return day.cells.select(*CELL, "ns", spent.alias("cost_nano")).sort(CELL)
+    return day.cells.select(*CELL, "ns", spent().alias("cost_nano")).sort(CELL)
 
 
 def stranded(books: Books, day: Period) -> list[dict[str, Any]]:

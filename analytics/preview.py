@@ -57,10 +57,10 @@ def effects(
 def figure(shelf: Shelf, period: Period) -> Figure:
     """A period's cost and full price, as `month.account` tells them, without the rest."""
     days = shelf.days(period.from_ns, period.to_ns)
-    cells, ended = joined(days, "cells"), joined(days, "ended")
+    cells, tallies = joined(days, "cells"), joined(days, "tallies")
     unassigned = sum(day.facts["unassigned_nano"] for day in days)
     cost = int(cells["capital_nano"].sum()) + int(cells["energy_nano"].sum()) + unassigned
-    tokens = int(ended["output_tokens"].sum())
+    tokens = int(tallies["output_tokens"].sum())
     return Figure(cost, per_mtok_nano(cost, tokens) if tokens else None)
 
 

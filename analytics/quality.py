@@ -14,21 +14,18 @@ from collector.settings import Settings
 
 def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
     """Counts of what is missing, estimated, impossible or unknown."""
-    cells, ended = joined(days, "cells"), joined(days, "ended")
-    told = ended.filter(pl.col("usage_source") != "missing")
+    cells, tallies = joined(days, "cells"), joined(days, "tallies")
     read = cells.filter(pl.col("energy_uj") > 0)
     since = [settings.midnight_ns(entry.from_) for entry in settings.electricity]
     unpriced = read.filter(pl.col("bucket_ns") < min(since)) if since else read
     return {
-        "missing_usage": int(
-            (ended["input_tokens"].is_null() | ended["output_tokens"].is_null()).sum()
-        ),
-        "missing_output": ended["output_tokens"].null_count(),
-        "missing_cached": ended["cache_read_tokens"].null_count(),
-        "derived_usage": int((told["usage_source"] == "derived").sum()),
-        "estimated_usage": int((told["usage_source"] == "estimated").sum()),
-        "odd_requests": int(ended["is_odd"].sum()),
-        "uncarded_requests": int((~ended["is_carded"]).sum()),
+        "missing_usage": int(tallies["missing_usage"].sum()),
+        "missing_output": int(tallies["missing_output"].sum()),
+        "missing_cached": int(tallies["missing_cached"].sum()),
+        "derived_usage": int(tallies["derived_usage"].sum()),
+        "estimated_usage": int(tallies["estimated_usage"].sum()),
+        "odd_requests": int(tallies["odd"].sum()),
+        "uncarded_requests": int(tallies["uncarded"].sum()),
         "unattributed_ns": int(cells["unattributed_ns"].sum()),
         "unknown_ns": int(cells.filter(state="unknown")["ns"].sum()),
         "energy_unknown_ns": int((cells["ns"] - cells["host_off_ns"] - cells["known_ns"]).sum())
@@ -126,9 +123,8 @@ def _clock(steps: list[dict[str, Any]]) -> str:
 
 def embedding_ns(days: list[Day]) -> int:
     """Card time of requests that only read."""
-    ended = joined(days, "ended").filter(pl.col("operation").is_in(PREFILL_ONLY))
-    costs = joined(days, "costs").join(ended, on=["source", "event_id"], how="semi")
-    return int(costs["new_ns"].sum())
+    read = joined(days, "work").filter(pl.col("operation").is_in(PREFILL_ONLY))
+    return int(read["new_ns"].sum())
 
 
 def span(ns: int) -> str:

@@ -2,16 +2,16 @@
 
 `derived/<day>/` beside the ledger holds a finished day's frames and facts, with a fingerprint of
 all that they rest on: the program's rules, the settings that cost depends on, and the running
-numbers of the news of its hours. A day that is not over is never kept. The shelf can be deleted
-at any time.
+numbers of the news of its hours. A day that is not over is never kept. What a kept day holds by
+request is read only when asked for. The shelf can be deleted at any time.
 """
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import msgspec
 import polars as pl
 
 from analytics.books import DAY_NS, LOOKBACK_NS, keep_books
-from analytics.day import Day, split
+from analytics.day import DETAILS, Day, Details, split
 from analytics.evidence import WITNESS_HOLDS_NS
 from analytics.host import HostFacts, host_facts
 from analytics.intervals import clip
@@ -32,10 +32,11 @@ from analytics.utilization import Peak
 from collector.settings import Settings
 from collector.touched import HOUR_NS
 
-RULES = 2  # raise it whenever the same events and settings would give other figures
+RULES = 3  # raise it whenever the same events and settings would give other figures
 PEAK_DAYS_NS = 90 * DAY_NS
 CHUNK_DAYS = 31
-FRAMES = ("cells", "costs", "ended")
+CHUNK_ATTEMPTS = 100_000  # bounds the memory of a build
+FRAMES = ("cells", "work", "tallies")
 Progress = Callable[[int, int], None]  # days built, days to build
 
 
@@ -82,11 +83,14 @@ class Shelf:
         days = {span.from_ns: day for span in spans if (day := self._taken(span)) is not None}
         missing = [span for span in spans if span.from_ns not in days]
         built = 0
-        for chunk in self._chunks(missing):
-            for day in self._build(chunk):
-                days[day.from_ns] = day
+        size = 1
+        while built < len(missing):
+            chunk = self._chunk(missing[built:], size)
+            found = self._build(chunk)
+            days.update({day.from_ns: day for day in found})
             built += len(chunk)
             self._progress(built, len(missing))
+            size = _next_size(len(chunk), found)
         return [days[span.from_ns] for span in spans]
 
     def peaks(self, to_ns: int) -> list[dict[str, Peak]]:
@@ -117,29 +121,32 @@ class Shelf:
             yield Span(day.name, start, end, whole and settled)
             start = end
 
-    def _chunks(self, spans: list[Span]) -> Iterator[list[Span]]:
-        """Spans that meet and know no change of an assignment, a month's worth at a time."""
+    def _chunk(self, spans: list[Span], size: int) -> list[Span]:
+        """The first spans, up to a number, that meet and know no change of an assignment."""
         cuts = set(changes(self.settings))
-        chunk: list[Span] = []
-        for span in spans:
-            apart = chunk and (chunk[-1].to_ns != span.from_ns or span.from_ns in cuts)
-            if apart or len(chunk) == CHUNK_DAYS:
-                yield chunk
-                chunk = []
+        chunk = spans[:1]
+        for before, span in pairwise(spans[:size]):
+            if before.to_ns != span.from_ns or span.from_ns in cuts:
+                break
             chunk.append(span)
-        if chunk:
-            yield chunk
+        return chunk
 
     def _build(self, chunk: list[Span]) -> list[Day]:
         books = keep_books(
             self.ledger, self.settings, chunk[0].from_ns, chunk[-1].to_ns, self.now_ns
         )
         days = split(books, self.settings)
-        for span, day in zip(chunk, days, strict=True):
-            self._found[_key(span)] = day.facts
-            if self._keeps and span.is_over and self._born:
-                self._put(span, day, _sampled_until(books.intervals, span.to_ns, self.now_ns))
-        return days
+        return [self._placed(*each, books.intervals) for each in zip(chunk, days, strict=True)]
+
+    def _placed(self, span: Span, day: Day, intervals: pl.DataFrame) -> Day:
+        """A day that was built; what it holds by request is left where it can be had again."""
+        self._found[_key(span)] = day.facts
+        if not self._keeps:
+            return replace(day, details=self._anew(span))
+        if not (span.is_over and self._born):
+            return day
+        until = _sampled_until(intervals, span.to_ns, self.now_ns)
+        return replace(day, details=self._shelved(span)) if self._put(span, day, until) else day
 
     def _taken(self, span: Span) -> Day | None:
         facts = self._facts(span) if span.is_over else None
@@ -150,7 +157,30 @@ class Shelf:
             frames = {name: pl.read_parquet(place / f"{name}.parquet") for name in FRAMES}
         except (OSError, pl.exceptions.PolarsError):
             return None  # taken away or damaged: it is built again
-        return Day(span.name, span.from_ns, span.to_ns, facts=facts, **frames)
+        details = self._shelved(span)
+        return Day(span.name, span.from_ns, span.to_ns, facts=facts, details=details, **frames)
+
+    def _shelved(self, span: Span) -> Details:
+        """A kept day's frames by request; one that is gone or damaged is built anew."""
+
+        def read(name: str, columns: Sequence[str]) -> pl.DataFrame:
+            file = self._root / span.name / f"{name}.parquet"
+            try:
+                return pl.read_parquet(file, columns=list(columns) or None)
+            except (OSError, pl.exceptions.PolarsError):
+                return self._anew(span)(name, columns)
+
+        return read
+
+    def _anew(self, span: Span) -> Details:
+        """A day's frames by request, built when they are asked for."""
+
+        def read(name: str, columns: Sequence[str]) -> pl.DataFrame:
+            books = keep_books(self.ledger, self.settings, span.from_ns, span.to_ns, self.now_ns)
+            (day,) = split(books, self.settings)
+            return day.details(name, columns)
+
+        return read
 
     def _facts(self, span: Span) -> dict[str, Any] | None:
         """The kept facts of a day whose fingerprint still holds."""
@@ -166,7 +196,7 @@ class Shelf:
             self._found[_key(span)] = facts
         return self._found[_key(span)]
 
-    def _put(self, span: Span, day: Day, sampled_until_ns: int) -> None:
+    def _put(self, span: Span, day: Day, sampled_until_ns: int) -> bool:
         """Keep a day: written aside, then renamed. A folder that cannot be written keeps none."""
         aside = self._root / f"{span.name}.{uuid4().hex}.tmp"
         kept = {
@@ -179,10 +209,14 @@ class Shelf:
             aside.mkdir(mode=0o700)
             for name in FRAMES:
                 getattr(day, name).write_parquet(aside / f"{name}.parquet")
+            for name in DETAILS:
+                day.details(name, ()).write_parquet(aside / f"{name}.parquet")
             (aside / "facts.json").write_text(json.dumps(kept), encoding="utf-8")
             _replace(aside, self._root / span.name)
         except OSError:
             shutil.rmtree(aside, ignore_errors=True)
+            return False
+        return True
 
     def _host_until(self, span: Span, until_ns: int) -> list[Any]:
         """What befell the host as far as it matters to a day: the host tells when it is back."""
@@ -230,6 +264,14 @@ def _sampled_until(intervals: pl.DataFrame, end_ns: int, now_ns: int) -> int:
     if len(firsts) < len(before):
         return min(now_ns, end_ns + LOOKBACK_NS)
     return max(firsts, default=end_ns)
+
+
+def _next_size(last: int, found: list[Day]) -> int:
+    """How many days to build next: as many as memory allows by the days just built, and no more
+    than four times as many, as the next may be busier."""
+    attempts = sum(int(day.tallies["attempts"].sum()) for day in found)
+    most = CHUNK_ATTEMPTS * last // max(attempts, 1)
+    return max(1, min(CHUNK_DAYS, most, 4 * last))
 
 
 def _runs(spans: list[Span]) -> Iterator[tuple[Span, Span]]:

@@ -73,6 +73,6 @@ def _built(ledger: Path, config: Path, day: Period) -> float:
     start = time.perf_counter()
     (built,) = Shelf(Ledger(ledger), settings, now_ns()).days(day.from_ns, day.to_ns)
     seconds = time.perf_counter() - start
-    if built.ended.is_empty():
+    if built.tallies.is_empty():
         raise RuntimeError("the day is empty")
     return seconds

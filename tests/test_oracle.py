@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from rig.ledger import SECOND, START, attempt, engine, heartbeats, ledger, sample, settings
 from rig.oracle import Books as Oracle
+from rig.oracle_groups import LABELS, carried
 
 from analytics.books import keep_books
 from analytics.month import month
@@ -80,6 +81,7 @@ def requests(dice: random.Random) -> list[Event]:
             "cache_read_tokens": dice.choice([None, 0, 100]),
             "output_tokens": dice.choice([None, 0, 7, 500]),
             "project": dice.choice([None, "p", "q"]),
+            "key": dice.choice([None, "laptop", "phone"]),
             "operation": dice.choice(["chat", "chat", "embedding"]),
         }
         made.append(attempt(f"r{n}", start, start + length, engine=name, **fields))
@@ -209,13 +211,15 @@ def test_books_equal_the_second_set(tmp_path: Path, seed: int) -> None:
         for state in document["states_cost_nano"]
         if state not in by_state and state != "unassigned"
     }
-    for name in ("model", "project", "session"):
+    for label in LABELS:
         told = {
             group["name"]: (group["busy_cost_nano"], group["full_cost_nano"])
-            for group in document["groups"][name]
+            for group in document["groups"][label]
             if group["full_cost_nano"]
         }
-        assert told == second.groups(name), name
+        assert told == {
+            name: (own, full) for name, (own, full, _) in carried([second], label).items() if full
+        }, label
 
 
 def told_at(event: Event) -> int:

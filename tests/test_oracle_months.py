@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from rig.ledger import SECOND, START, attempt, engine, heartbeats, sample, settings
 from rig.oracle import Books as Oracle
+from rig.oracle_groups import LABELS, carried
 
 from analytics.month import month
 from analytics.periods import Period, day_at, month_of
@@ -109,6 +110,7 @@ def happenings(dice: random.Random, span: Period) -> list[Event]:
                 "project": dice.choice([None, "p", "q"]),
                 "model": dice.choice(["m", "n"]),
                 "session": f"s{burst}",
+                "key": dice.choice([None, "laptop", "phone"]),
             }
             end = at + dice.uniform(0, 300)
             made.append(attempt(f"r{burst}-{n}", at, end, engine=name, **fields))
@@ -208,13 +210,18 @@ def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
     )
     assert document["cost_nano"]["total"] == sum(states_nano.values()) + unassigned
     assert document["energy_uj"]["cards"] == sum(sum(b.energy.values()) for b in second)
-    for label in ("model", "project", "session"):
+    for label in LABELS:
         busy: dict[str, int] = defaultdict(int)
         for books in second:
             for group, nano in books.busy(label).items():
                 busy[group] += nano
         rows = document["groups"][label]
         assert {r["name"]: r["busy_cost_nano"] for r in rows if r["busy_cost_nano"]} == _some(busy)
+        assert {
+            r["name"]: (r["busy_cost_nano"], r["full_cost_nano"])
+            for r in rows
+            if r["full_cost_nano"]
+        } == {name: (own, full) for name, (own, full, _) in carried(second, label).items() if full}
     by_card = sum(day.to_ns - day.from_ns for day in _days(period, made))
     assert period.to_ns - period.from_ns == by_card
 

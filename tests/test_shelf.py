@@ -172,6 +172,31 @@ def test_a_damaged_day_is_built_again(kept: Ledger) -> None:
     assert pl.read_parquet(cells).height > 0
 
 
+def test_requests_of_a_damaged_day_are_built_again(kept: Ledger) -> None:
+    made = rig()
+    span = START - 8 * 3600 * SECOND, START + 16 * 3600 * SECOND
+    (built,) = Shelf(kept, made, NOW).days(*span)
+    (taken,) = Shelf(kept, made, NOW).days(*span)
+    right = taken.ended(), taken.costs("card", "new_ns")
+    assert right[0].height == built.tallies["attempts"].sum() > 0
+    assert right[1].columns == ["card", "new_ns"]
+    for name in ("ended", "costs"):
+        file = kept.path / "derived" / built.name / f"{name}.parquet"
+        file.write_bytes(file.read_bytes()[:50])
+    again = taken.ended(), taken.costs("card", "new_ns")
+    assert all(one.equals(other) for one, other in zip(right, again, strict=True))
+
+
+def test_a_shelf_that_keeps_nothing_tells_the_same_requests(kept: Ledger) -> None:
+    made = rig()
+    span = START - 8 * 3600 * SECOND, START + 16 * 3600 * SECOND
+    (thought,) = Shelf(kept, made, NOW, keeps=False).days(*span)
+    assert not (kept.path / "derived").exists()
+    (built,) = Shelf(kept, made, NOW).days(*span)
+    for name in ("ended", "costs"):
+        assert thought.details(name, ()).equals(built.details(name, ()))
+
+
 def test_a_shelf_that_cannot_be_written_changes_nothing(kept: Ledger) -> None:
     made = rig()
     (kept.path / "derived").write_text("in the way")
@@ -184,4 +209,14 @@ def test_progress_is_told_once_a_chunk(kept: Ledger) -> None:
     period = month_of(MONTH, made.zone)
     shelf = Shelf(kept, made, NOW, lambda built, whole: told.append((built, whole)))
     shelf.days(period.from_ns, period.to_ns)
-    assert told == [(31, 31)]
+    # One day to see how busy they are, then four times as many each time.
+    assert told == [(1, 31), (5, 31), (21, 31), (31, 31)]
+
+
+def test_busy_days_are_built_one_by_one(kept: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelving, "CHUNK_ATTEMPTS", 1)
+    told: list[tuple[int, int]] = []
+    made = rig()
+    shelf = Shelf(kept, made, NOW, lambda built, whole: told.append((built, whole)))
+    shelf.days(START - 8 * 3600 * SECOND, START + 64 * 3600 * SECOND)
+    assert told == [(1, 3), (2, 3), (3, 3)]

@@ -53,6 +53,7 @@ every AS (
 SELECT
     source,
     event_id,
+    request_id,
     engine,
     model,
     project,
@@ -72,6 +73,8 @@ SELECT
     cache_write_tokens,
     output_tokens,
     reasoning_tokens,
+    prefix,
+    prefix_tokens,
     -- An earlier try of a request that was tried again is no request of its own.
     attempt_no >= coalesce(last_no, 0) AS is_request
 FROM every

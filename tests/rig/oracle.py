@@ -573,25 +573,6 @@ class Books:
 
     # -- groups
 
-    def groups(self, label: str) -> dict[str, tuple[int, int]]:
-        """(busy cost, full cost) by a label, of the groups that carry any."""
-        busy: dict[tuple[str, str], int] = defaultdict(int)
-        whole: dict[str, int] = defaultdict(int)
-        for line in self.money.values():
-            for (card, _, _, name, _), nano in line.items():
-                whole[self._pool_name(card)] += nano
-                if name:
-                    busy[self._pool_name(card), name] += nano
-        label_of = {r.name: getattr(r.event, label) or "(none)" for r in self.requests}
-        found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-        for pool, cost in whole.items():
-            own = {name: nano for (where, name), nano in busy.items() if where == pool}
-            if sum(own.values()) > 0:
-                for name, full in share_out(cost, own).items():
-                    found[label_of[name]][0] += own[name]
-                    found[label_of[name]][1] += full
-        return {name: (b, f) for name, (b, f) in found.items() if f}
-
     def busy(self, label: str) -> dict[str, int]:
         """Busy cost by a label."""
         label_of = {r.name: getattr(r.event, label) or "(none)" for r in self.requests}
@@ -602,6 +583,6 @@ class Books:
                     found[label_of[leaf[3]]] += nano
         return found
 
-    def _pool_name(self, card: str) -> str:
+    def pool_name(self, card: str) -> str:
         pools = {e.pool_name for e in self.engines.values() if card in e.gpus}
         return "+".join(sorted(pools)) or card

@@ -1,0 +1,130 @@
+"""A day's requests, one by one and added up by their labels.
+
+The frames by request stay on disk for whoever looks closer; reports and pages add up the rollups,
+whose size goes with the labels in use and not with the requests.
+"""
+
+import polars as pl
+
+from analytics.books import Books
+from analytics.cost import NO_REQUEST
+from analytics.timeline import PREFILL_ONLY
+
+KINDS = ("new", "output", "unsplit")
+LABELS = ("model", "project", "session", "key")
+WORK = [f"{kind}_{figure}" for kind in KINDS for figure in ("ns", "nano")]
+ENDED = [
+    "source", "event_id", "request_id", *LABELS, "operation", "status", "usage_source",
+    "received_ns", "end_ns",
+    "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
+    "prefix", "prefix_tokens",
+    "is_request", "is_carded", "is_odd", "is_split",
+]  # fmt: skip
+
+
+def pools(books: Books) -> pl.DataFrame:
+    """The pools that each card serves, as one name; a card without an engine is its own."""
+    return pl.DataFrame(
+        [(card.uuid, "+".join(card.pools) or card.uuid) for card in books.cards],
+        schema={"card": pl.String, "pool": pl.String},
+        orient="row",
+    )
+
+
+def leaves(books: Books) -> pl.DataFrame:
+    """Time and money of the requests by bucket, card, request and kind."""
+    by = ["bucket_ns", "card", "request", "kind"]
+    own = pl.col("request") != NO_REQUEST
+    time = books.leaves.filter(own).select(*by, "ns")
+    money = books.money.filter(own).group_by(by).agg(pl.col("nano").sum())
+    return time.join(money, on=by, how="left").with_columns(pl.col("nano").fill_null(0))
+
+
+def by_kind(found: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Time and money of `leaves` by kind side by side (`WORK`)."""
+    sums = [
+        pl.col(figure).filter(pl.col("kind") == kind).sum().alias(f"{kind}_{figure}")
+        for kind in KINDS
+        for figure in ("ns", "nano")
+    ]
+    return found.group_by(by).agg(sums)
+
+
+def costs(found: pl.DataFrame, books: Books) -> pl.DataFrame:
+    """One row per request and card of `leaves`: its names and labels, pool, and `WORK`."""
+    named = ["request", "source", "event_id", *LABELS, "operation"]
+    names = books.rows.select(named).unique("request")
+    wide = by_kind(found, ["request", "card"]).join(names, on="request", how="left")
+    wide = wide.join(pools(books), on="card", how="left")
+    return wide.drop("request").sort("source", "event_id", "card")
+
+
+def work(costs: pl.DataFrame) -> pl.DataFrame:
+    """`WORK` by the finest combination of pool, card, labels and operation."""
+    by = ["pool", "card", *LABELS, "operation"]
+    return costs.group_by(by).agg(pl.col(WORK).sum()).sort(by)
+
+
+def ended(books: Books) -> pl.DataFrame:
+    """The attempts as the ledger tells them (`ENDED`), and whether each is in the books
+    (`is_carded`), impossible (`is_odd`) and split into kinds (`is_split`)."""
+    carded = books.rows.filter(pl.col("card").is_in([card.uuid for card in books.cards]))
+    names = ["source", "event_id"]
+    carded = carded.select(*names, is_carded=pl.lit(True)).unique(names)
+    since = pl.col("start_ns") - pl.col("received_at_ns")
+    odd = (
+        (pl.col("cache_read_tokens") > pl.col("input_tokens"))
+        | (pl.col("cache_write_tokens") > pl.col("input_tokens"))
+        | (pl.col("reasoning_tokens") > pl.col("output_tokens"))
+        | (pl.col("first_token_ns") > pl.col("end_ns"))
+        | (pl.col("first_token_ns") < pl.col("start_ns"))
+        | (pl.col("start_ns") + pl.col("wait_ns") > pl.col("end_ns"))
+        | (since > pl.col("end_ns") - pl.col("received_at_ns"))
+    )
+    told = books.attempts.join(carded, on=names, how="left", maintain_order="left")
+    return told.with_columns(
+        pl.col("is_carded").fill_null(False),
+        received_ns=pl.col("received_at_ns"),
+        is_odd=odd.fill_null(False),
+        is_split=pl.col("first_token_ns").is_not_null() | pl.col("operation").is_in(PREFILL_ONLY),
+    ).select(ENDED)
+
+
+def tallies(ended: pl.DataFrame) -> pl.DataFrame:
+    """Counts and sums of attempts by the finest combination of labels and operation.
+
+    Token sums are of what is known. `split_new` is the uncached input, `split_output` the output,
+    of the attempts whose time could be split into kinds; `request_input_tokens` and
+    `request_output_tokens` leave earlier tries out, and are None where no request told any.
+    """
+    by = [*LABELS, "operation"]
+    given, cached, put_out = (
+        pl.col(f"{name}_tokens") for name in ("input", "cache_read", "output")
+    )
+    split, request = pl.col("is_split"), pl.col("is_request")
+    source = pl.col("usage_source")
+    counts = {
+        "attempts": pl.lit(True),
+        "requests": request,
+        "missing_usage": given.is_null() | put_out.is_null(),
+        "missing_output": put_out.is_null(),
+        "missing_cached": cached.is_null(),
+        "derived_usage": source == "derived",
+        "estimated_usage": source == "estimated",
+        "odd": pl.col("is_odd"),
+        "uncarded": ~pl.col("is_carded"),
+    }
+    flagged = ended.with_columns(flag.cast(pl.Int64).alias(name) for name, flag in counts.items())
+    sums = flagged.group_by(by).agg(
+        pl.col([*counts, "input_tokens", "cache_read_tokens", "output_tokens"]).sum(),
+        (given - cached).filter(split).sum().alias("split_new"),
+        put_out.filter(split).sum().alias("split_output"),
+        known_sum(given.filter(request)).alias("request_input_tokens"),
+        known_sum(put_out.filter(request)).alias("request_output_tokens"),
+    )
+    return sums.sort(by)
+
+
+def known_sum(values: pl.Expr) -> pl.Expr:
+    """The sum of what is known; None where nothing is."""
+    return pl.when(values.count() > 0).then(values.sum())
