@@ -104,7 +104,12 @@ class Route(
     gc=False,
     omit_defaults=True,
 ):
-    """A routing decision, told with the attempt that it sent on its way."""
+    """A routing decision, told with the attempt that it sent on its way.
+
+    `hit_tokens` of the prompt were believed to be cached on the chosen engine, `actual_hit_tokens`
+    it reported. `regret_ms` is the time to the first token less the least that another candidate
+    was estimated to need. `shadow` is what another policy would have chosen.
+    """
 
     policy: Name
     reason: Name | None = None
@@ -112,6 +117,11 @@ class Route(
     candidates: Annotated[list[Candidate], Meta(max_length=64)] = msgspec.field(
         default_factory=list
     )
+    hit_tokens: Tokens | None = None
+    actual_hit_tokens: Tokens | None = None
+    regret_ms: Signed | None = None
+    shadow_policy: Name | None = None
+    shadow: Name | None = None
 
 
 class Event(

@@ -38,6 +38,11 @@ class Labels:
         )
         return f"k1:{digest.hexdigest()}"
 
+    def running(self, domain: str, digest_size: int) -> "hashlib.blake2b":
+        """A hash of this installation that is fed piece by piece and may be copied on the way."""
+        person = domain.encode("ascii")
+        return hashlib.blake2b(key=self._secret, person=person, digest_size=digest_size)
+
 
 def load_secret(folder: Path) -> bytes:
     """The installation's secret (`secret`, mode 0600, in the ledger's folder), made once.

@@ -1,0 +1,243 @@
+"""The prefixes of a prompt as chained keyed hashes, one at each message boundary. No text is kept.
+
+A key stands for everything before its boundary, so that equal keys mean equal prompts up to there.
+Tools and system prompt come first, as chat templates put them first. Marks that only steer a
+cache (`cache_control`) are left out: clients move them from turn to turn, and no token changes.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from router.labels import Labels
+
+DOMAIN = "prefix"
+KEY_BYTES = 12  # by the birthday bound, a billion keys meet with a chance of 10^-11
+KEYS_MAX = 1024  # the contract's limit
+CHUNK_CHARS = 4096  # a bare prompt has no messages; it is cut here
+CHUNK_IDS = 1024
+MESSAGE_TOKENS = 4  # what a chat template adds around a message
+ATTACHMENT_TOKENS = 1024  # an image, a file: what its bytes come to is not known here
+
+_CACHE_MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
+_SYSTEM = frozenset({"system", "developer"})
+_PROMPTS = ("prompt", "text", "input_ids", "input_prefix")
+_ATTACHED = frozenset(
+    {"image_url", "image", "input_image", "input_audio", "audio", "video_url", "video"}
+    | {"input_file", "file", "document"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """`keys[i]` names the first `tokens[i]` tokens, estimated; the whole prompt comes last.
+
+    The first `shared` keys cover nothing but tools and system prompt. A batch of prompts and what
+    is no prompt (embeddings) have no keys.
+    """
+
+    keys: tuple[str, ...] = ()
+    tokens: tuple[int, ...] = ()
+    shared: int = 0
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens of the whole prompt, estimated; 0 where there are no keys."""
+        return self.tokens[-1] if self.tokens else 0
+
+    @property
+    def shared_tokens(self) -> int:
+        """Tokens of tools and system prompt, estimated."""
+        return self.tokens[self.shared - 1] if self.shared else 0
+
+
+NO_PREFIX = Prefix()
+
+
+def prefix_of(
+    body: Mapping[str, Any], operation: str, labels: Labels, tokens_per_byte: float
+) -> Prefix:
+    """The prefixes of a decoded request (OpenAI chat, completions, responses; Anthropic messages).
+
+    `operation` as in the contract; `tokens_per_byte` of text, as learned. Bodies of another shape
+    have no prefix; nothing is raised, whatever they hold.
+    """
+    if operation not in ("chat", "completion"):
+        return NO_PREFIX
+    chain = _Chain(labels, tokens_per_byte, body.get("model"))
+    try:
+        if operation == "chat":
+            _chat(chain, body)
+        else:
+            _prompt(chain, next((body[name] for name in _PROMPTS if name in body), None))
+    except (UnicodeError, TypeError, ValueError, RecursionError, OverflowError):
+        return NO_PREFIX
+    return chain.prefix()
+
+
+class _Chain:
+    """One running hash; a boundary reads it without ending it."""
+
+    def __init__(self, labels: Labels, tokens_per_byte: float, model: Any) -> None:
+        self._hash = labels.running(DOMAIN, KEY_BYTES)
+        self._tokens_per_byte = tokens_per_byte
+        self._text_bytes = 0
+        self._extra_tokens = 0
+        self._keys: list[str] = []
+        self._tokens: list[int] = []
+        self.shared = 0
+        # Another model's cache is another cache.
+        self._put(model.encode("utf-8", "surrogatepass") if isinstance(model, str) else b"")
+
+    def text(self, text: str) -> None:
+        """Text that becomes tokens."""
+        data = text.encode("utf-8", "surrogatepass")
+        self._text_bytes += len(data)
+        self._put(data)
+
+    def json(self, value: Any) -> None:
+        """A structure whose JSON becomes tokens, or nearly so."""
+        data = msgspec.json.encode(value)
+        self._text_bytes += len(data)
+        self._put(data)
+
+    def attachment(self, part: Mapping[str, Any]) -> None:
+        """An image or a file."""
+        self._extra_tokens += ATTACHMENT_TOKENS
+        self._put(msgspec.json.encode(part))
+
+    def mark(self, name: str) -> None:
+        """What sets one structure apart from another, such as a role."""
+        self._extra_tokens += MESSAGE_TOKENS
+        self._put(name.encode("utf-8", "surrogatepass"))
+
+    def ids(self, ids: list[int]) -> None:
+        """Tokens that the client has made itself."""
+        self._extra_tokens += len(ids)
+        self._put(array("q", ids).tobytes())
+
+    def boundary(self) -> None:
+        """All fed so far is one prefix."""
+        self._keys.append(f"k1:{self._hash.copy().hexdigest()}")
+        text_tokens = round(self._text_bytes * self._tokens_per_byte)
+        self._tokens.append(text_tokens + self._extra_tokens)
+
+    def prefix(self) -> Prefix:
+        """The chain; of one that is too long the head and the latest boundaries."""
+        keys, tokens = self._keys, self._tokens
+        if len(keys) > KEYS_MAX:
+            shared = min(self.shared, KEYS_MAX // 2)
+            tail = len(keys) - KEYS_MAX + shared
+            keys, tokens = keys[:shared] + keys[tail:], tokens[:shared] + tokens[tail:]
+            self.shared = shared
+        return Prefix(tuple(keys), tuple(tokens), self.shared)
+
+    def _put(self, data: bytes) -> None:
+        # With its length before it, no piece can pass for two.
+        self._hash.update(len(data).to_bytes(8, "little"))
+        self._hash.update(data)
+
+    def shared_boundary(self) -> None:
+        """A prefix of nothing but tools and system prompt."""
+        self.boundary()
+        self.shared += 1
+
+
+def _chat(chain: _Chain, body: Mapping[str, Any]) -> None:
+    tools = body.get("tools") or body.get("functions")
+    if tools:
+        chain.mark("tools")
+        chain.json([_bare(tool) for tool in tools])
+        chain.shared_boundary()
+    earlier = body.get("previous_response_id")
+    if earlier:  # the engine keeps what came before; its id stands for it
+        chain.mark("previous")
+        chain.json(earlier)
+    for content in _system(body):
+        chain.mark("system")
+        _content(chain, content)
+        chain.shared_boundary()
+    head = True
+    for message in _messages(body):
+        role = message.get("role") or message.get("type")
+        head = head and role in _SYSTEM
+        chain.mark("system" if head else str(role))
+        _content(chain, message.get("content"))
+        rest = {k: v for k, v in message.items() if k not in ("role", "content") and v is not None}
+        if rest:
+            chain.json(_bare(rest))
+        if head:
+            chain.shared_boundary()
+        else:
+            chain.boundary()
+
+
+def _system(body: Mapping[str, Any]) -> Iterator[Any]:
+    """The system prompt where it is no message: each of Anthropic's blocks, or instructions."""
+    told = body.get("system") or body.get("instructions")
+    if isinstance(told, list):
+        yield from ([part] for part in told)
+    elif told:
+        yield told
+
+
+def _messages(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    told = body.get("messages")
+    if told is None:
+        told = body.get("input")  # responses
+    if isinstance(told, str):
+        told = [{"role": "user", "content": told}]
+    for message in told or ():
+        if isinstance(message, Mapping):
+            yield message
+
+
+def _content(chain: _Chain, content: Any) -> None:
+    """Text and a list with that one text are the same: clients turn the one into the other."""
+    if isinstance(content, str):
+        chain.text(content)
+    elif isinstance(content, list):
+        for part in content:
+            _part(chain, part)
+    elif content is not None:
+        chain.json(content)
+
+
+def _part(chain: _Chain, part: Any) -> None:
+    if not isinstance(part, dict):
+        _content(chain, part)
+    elif isinstance(part.get("text"), str):
+        chain.text(part["text"])
+    elif part.get("type") in _ATTACHED:
+        chain.attachment(_bare(part))
+    else:
+        inner = part.get("content")
+        chain.json({k: v for k, v in _bare(part).items() if k != "content"})
+        _content(chain, inner)  # a tool's result may hold images
+
+
+def _bare(told: Any) -> Any:
+    if isinstance(told, Mapping):
+        return {name: value for name, value in told.items() if name not in _CACHE_MARKS}
+    return told
+
+
+def _prompt(chain: _Chain, prompt: Any) -> None:
+    """A bare prompt, text or token ids; one in a list of its own is no batch."""
+    if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
+        prompt = prompt[0]
+    if isinstance(prompt, str):
+        for place in _starts(len(prompt), CHUNK_CHARS):
+            chain.text(prompt[place : place + CHUNK_CHARS])
+            chain.boundary()
+    elif isinstance(prompt, list) and prompt and all(type(each) is int for each in prompt):
+        for place in _starts(len(prompt), CHUNK_IDS):
+            chain.ids(prompt[place : place + CHUNK_IDS])
+            chain.boundary()
+
+
+def _starts(length: int, step: int) -> range:
+    return range(0, length, step)

@@ -1,0 +1,167 @@
+"""Each policy on worked cases from its published rule."""
+
+from random import Random
+
+import pytest
+
+from router.decision import Asked, Card, State
+from router.policies import (
+    POLICIES,
+    estimated_wait,
+    least_requests,
+    load_aware,
+    longest_prefix,
+    power_of_two,
+    round_robin,
+    sglang_cache_aware,
+    two_candidates,
+)
+from router.prefix import Prefix
+
+# A prompt of 10,000 tokens, of which 6,000 are tools and system prompt.
+PREFIX = Prefix(("k1:system", "k1:turn"), (6000, 10_000), 1)
+ASKED = Asked(prefix=PREFIX)
+
+
+def card(name, *, in_flight=0, hit=0, sent=0, estimate_ms=1000.0, slots=2):
+    return Card(name, slots, in_flight, 0, hit, sent, estimate_ms)
+
+
+def choose(policy, *cards, turn=0, asked=ASKED, seed=1, **thresholds):
+    return policy(State(cards, turn), asked, Random(seed), **thresholds)
+
+
+def test_home_is_the_deepest_useful_prefix_even_where_another_is_sooner():
+    home = card("a", in_flight=1, hit=9000, estimate_ms=500)
+    assert choose(estimated_wait, home, card("b", estimate_ms=400)) == ("a", "home")
+
+
+def test_of_several_homes_the_soonest():
+    homes = card("a", hit=9000, estimate_ms=500), card("b", hit=9000, estimate_ms=300)
+    assert choose(estimated_wait, *homes) == ("b", "home")
+
+
+def test_what_every_branch_shares_is_no_home():
+    system = card("a", in_flight=1, hit=6000, estimate_ms=1500)
+    assert choose(estimated_wait, system, card("b", estimate_ms=1400)) == ("b", "cold")
+
+
+def test_a_small_part_of_the_prompt_is_no_home():
+    asked = Asked(prefix=Prefix(("k1:a", "k1:b"), (3000, 10_000), 0))
+    cards = card("a", hit=3000, estimate_ms=1500), card("b", estimate_ms=1400)
+    assert choose(estimated_wait, *cards, asked=asked) == ("b", "cold")
+
+
+def test_a_home_that_is_full_and_clearly_busier_is_left_for_the_soonest():
+    rest = card("b", estimate_ms=4000), card("c", in_flight=1, estimate_ms=4500)
+    # Means of 1 and 4/3 in flight; 2 > 1.5 × 1 but 3 > 1.5 × 4/3 also holds.
+    full = card("a", in_flight=2, hit=9000, estimate_ms=9000)
+    assert choose(estimated_wait, full, *rest) == ("b", "spill")
+    busy = [card(name, in_flight=2, estimate_ms=4000) for name in "bc"]
+    assert choose(estimated_wait, full, *busy) == ("a", "home")
+    roomy = card("a", in_flight=3, hit=9000, estimate_ms=9000, slots=4)
+    assert choose(estimated_wait, roomy, *rest) == ("a", "home")
+
+
+def test_a_home_left_may_still_be_the_soonest():
+    full = card("a", in_flight=2, hit=9000, estimate_ms=2000)
+    assert choose(estimated_wait, full, card("b", estimate_ms=4000)) == ("a", "home")
+
+
+def test_equal_waits_are_drawn_by_chance():
+    seen = {choose(estimated_wait, card("a"), card("b"), seed=seed)[0] for seed in range(20)}
+    assert seen == {"a", "b"}
+
+
+def test_round_robin_takes_turns():
+    cards = card("a", in_flight=9), card("b"), card("c")
+    chosen = [choose(round_robin, *cards, turn=turn)[0] for turn in range(5)]
+    assert chosen == ["a", "b", "c", "a", "b"]
+
+
+def test_least_requests():
+    cards = card("a", in_flight=3, hit=9000), card("b", in_flight=1), card("c", in_flight=2)
+    assert choose(least_requests, *cards) == ("b", "balance")
+
+
+def test_power_of_two_takes_the_less_busy_of_two():
+    cards = card("a", in_flight=3), card("b", in_flight=1), card("c", in_flight=2)
+    chosen = {choose(power_of_two, *cards, seed=seed)[0] for seed in range(30)}
+    assert chosen == {"b", "c"}  # the busiest never wins
+    assert choose(power_of_two, card("a")) == ("a", "random")
+
+
+def test_longest_prefix_whatever_the_load():
+    cards = card("a", in_flight=50, hit=6000), card("b", in_flight=0, hit=5000)
+    assert choose(longest_prefix, *cards) == ("a", "home")
+    assert choose(longest_prefix, card("a", in_flight=2), card("b", in_flight=1)) == ("b", "cold")
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "sent", "chosen"),
+    [
+        # Balanced, and the match is above 0.3 of the text: the matched card.
+        ((40, 0, 0), (3001, 0, 0), ("a", "home")),
+        # A match of exactly 0.3 is not above it: the least loaded, the first of equals.
+        ((40, 0, 0), (3000, 0, 0), ("b", "cold")),
+        # A difference of 64 is not above 64; one of 65 is, and 65 > 1.5 × 0.
+        ((64, 0, 0), (9000, 0, 0), ("a", "home")),
+        ((65, 0, 0), (9000, 0, 0), ("b", "balance")),
+        # 195 > 1.5 × 130 is false: in balance although the difference is 65.
+        ((195, 130, 140), (9000, 0, 0), ("a", "home")),
+        ((196, 130, 140), (9000, 0, 0), ("b", "balance")),
+    ],
+)
+def test_sglangs_thresholds(in_flight, sent, chosen):
+    cards = [
+        card(name, in_flight=load, sent=text, hit=0)
+        for name, load, text in zip("abc", in_flight, sent, strict=True)
+    ]
+    assert choose(sglang_cache_aware, *cards) == chosen
+
+
+def test_sglang_without_a_margin_balances_small_fleets():
+    cards = card("a", in_flight=2, sent=9000), card("b", in_flight=1)
+    assert choose(sglang_cache_aware, *cards, balance_abs=0) == ("b", "balance")
+
+
+def test_load_aware_weighs_the_match_against_the_load():
+    # mean 2; a: 0.9 − (4−2)/2 = −0.1; b: 0 − (1−2)/2 = 0.5; c: 0.4 − (1−2)/2 = 0.9
+    cards = (
+        card("a", in_flight=4, sent=9000),
+        card("b", in_flight=1),
+        card("c", in_flight=1, sent=4000),
+    )
+    assert choose(load_aware, *cards) == ("c", "home")
+    # mean 1/3, so max(1, mean) = 1; a: 0.9 − 2/3 = 0.233; b, c: 0 + 1/3 = 0.333
+    cold = card("b"), card("c")
+    assert choose(load_aware, card("a", in_flight=1, sent=9000), *cold)[1] == "balance"
+    assert choose(load_aware, card("a", in_flight=1, sent=9000), *cold, beta=0.5) == ("a", "home")
+
+
+def test_two_candidates_are_the_same_two_for_a_conversation():
+    cards = [card(name) for name in "abcdef"]
+    pairs = set()
+    for slo_ms in (1e9, 0.0):
+        for estimates in ((1, 2), (2, 1)):
+            for first in "abcdef":
+                moved = [
+                    c._replace(estimate_ms=estimates[0] if c.name == first else estimates[1])
+                    for c in cards
+                ]
+                pairs.add(choose(two_candidates, *moved, slo_ms=slo_ms)[0])
+    assert len(pairs) == 2
+    later = Asked(prefix=Prefix(("k1:system", "k1:turn", "k1:more"), (6000, 10_000, 11_000), 1))
+    assert choose(two_candidates, *cards, asked=later) == choose(two_candidates, *cards)
+
+
+def test_two_candidates_stay_warm_until_the_objective_is_missed():
+    warm, other = card("a", hit=9000, estimate_ms=5000), card("b", estimate_ms=800)
+    assert choose(two_candidates, warm, other, slo_ms=5000) == ("a", "home")
+    late = warm._replace(estimate_ms=5001)
+    assert choose(two_candidates, late, other, slo_ms=5000) == ("b", "spill")
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_chooses_where_there_is_one_card_and_no_prompt(name):
+    assert choose(POLICIES[name], card("only"), asked=Asked())[0] == "only"
