@@ -11,8 +11,6 @@ from analytics.estimate_flags import FlagError, add_flags, assumptions
 from analytics.render.estimate import as_text
 
 if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
     from analytics.finding import Finding
     from collector.settings import Settings
 
@@ -23,6 +21,7 @@ def add_commands(subparsers: "Subparsers") -> None:
     """Mount this room's commands."""
     _add_estimate(subparsers)
     _add_report(subparsers)
+    _add_close(subparsers)
     _add_sql(subparsers)
     _add_doctor(subparsers)
 
@@ -71,12 +70,15 @@ def _add_report(subparsers: "Subparsers") -> None:
 
 
 def run_report(args: argparse.Namespace) -> int:
-    """Print or write the report; 1 when the books do not add up, 2 when it cannot be made."""
+    """Print or write the report; 1 when the books do not add up or a closed month was changed,
+    2 when it cannot be made."""
     from analytics.identities import BrokenIdentity
+    from analytics.publish import published
+    from collector.closed import DamagedClosing
 
     try:
-        name, document = _document(args)
-    except BrokenIdentity as error:
+        name, document = published(args.config, args.month, args.format)
+    except (BrokenIdentity, DamagedClosing) as error:
         print(f"rigledger report: {error}", file=sys.stderr)
         return 1
     except (FileNotFoundError, ValueError) as error:
@@ -96,60 +98,44 @@ def run_report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _document(args: argparse.Namespace) -> tuple[str, str]:
-    """The period's name and its report."""
-    from analytics.month import month
-    from analytics.periods import month_at, month_before, month_of
-    from analytics.read import Ledger
-    from analytics.render import markdown, report
-    from collector.clock import now_ns
-    from collector.settings import load
+def _add_close(subparsers: "Subparsers") -> None:
+    parser = subparsers.add_parser(
+        "close",
+        help="close a month for good",
+        description="Freeze the books of a month that is over. `report` shows them so from then "
+        "on, and beside them, as a restatement, what the books would tell now and why.",
+    )
+    parser.add_argument("month", metavar="YYYY-MM")
+    parser.add_argument(
+        "--restate",
+        action="store_true",
+        help="file what has changed since a closed month was last filed; nothing is replaced",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    parser.set_defaults(run=run_close)
 
-    settings, now = load(args.config), now_ns()
-    zone = settings.zone
-    period = month_of(args.month, zone) if args.month else month_before(month_at(now, zone), zone)
-    if period.from_ns > now:
-        raise ValueError(f"{period.name} has not begun; name a month that has")
-    store = settings.store_path()
+
+def run_close(args: argparse.Namespace) -> int:
+    """Close or restate a month and name the file; 1 when the books do not add up or a closed
+    month was changed, 2 when it cannot be done."""
+    from analytics.identities import BrokenIdentity
+    from analytics.publish import close
+    from collector.closed import ClosingRefused, DamagedClosing
+
     try:
-        if args.month is None:
-            _require_begun(store, zone, period.to_ns, args.config)
-        found = month(Ledger(store), settings, period, now)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{error}{_demo_hint(store)}") from None
-    if args.format == "json":
-        return period.name, json.dumps(found, ensure_ascii=False, indent=2)
-    if args.format == "md":
-        return period.name, markdown.as_markdown(found)
-    return period.name, report.as_text(found)
-
-
-def _require_begun(store: Path, zone: "ZoneInfo", before_ns: int, config: Path | None) -> None:
-    """Raise ValueError where the books begin after the last full month: it would be empty."""
-    from analytics.periods import day_at, month_at
-    from collector.invocation import invocation
-    from collector.snapshot import first_ns
-
-    # What the host's own log tells of the time before was not watched.
-    first = first_ns(store, ("attempt", "heartbeat", "sample", "engine"))
-    if first is None:
-        raise ValueError(f"{store} holds no event yet; leave `rigledger up` running")
-    if first >= before_ns:
-        raise ValueError(
-            f"The books begin {day_at(first, zone).name};"
-            f" try `{invocation(config)} report {month_at(first, zone).name}`"
-        )
-
-
-def _demo_hint(store: Path) -> str:
-    """How to report on the demo, where its ledger is the only one."""
-    from collector.invocation import invocation
-    from collector.manifest import MANIFEST
-
-    config = store / "demo" / "rigledger.toml"
-    if not (config.is_file() and (config.parent / MANIFEST).is_file()):
-        return ""
-    return f"; the demo's books: `{invocation(config)} report`"
+        file = close(args.config, args.month, restate=args.restate)
+    except (BrokenIdentity, DamagedClosing) as error:
+        print(f"rigledger close: {error}", file=sys.stderr)
+        return 1
+    except (ClosingRefused, ValueError, OSError) as error:
+        print(f"rigledger close: {error}; nothing was filed", file=sys.stderr)
+        return 2
+    done = "restated" if args.restate else "closed"
+    if args.json:
+        print(json.dumps({"month": args.month, "done": done, "file": str(file)}))
+    else:
+        print(f"{args.month} is {done}: {file}")
+    return 0
 
 
 def _add_sql(subparsers: "Subparsers") -> None:

@@ -81,7 +81,7 @@ class Store:
             raise
         self.hot_rows, self.hot_batches = self._count_hot()
         self._starved = False
-        self._forgotten_before = 0
+        self._forgotten: retention.Aged | None = None
         reserve.keep(path)
 
     def append(self, events: Sequence[Event]) -> Receipt:
@@ -219,18 +219,18 @@ class Store:
         gone = 0
         with self._sealing:
             try:
-                month = retention.first_kept(self.path, now_ns)
-                if month == self._forgotten_before:
+                months = retention.aged(self.path, now_ns)
+                if months == self._forgotten:
                     return 0
-                for after, up_to in list(retention.stretches(self.path, month)):
+                for after, up_to in list(retention.stretches(self.path, months)):
                     with self._lock, manifest.transaction(self._db) as db:
-                        gone += retention.forget(db, after, up_to, month)
+                        gone += retention.forget(db, after, up_to, months)
                 if gone:
                     with self._lock, manifest.transaction(self._db) as db:
                         retention.forget_replaced(db)
             except sqlite3.Error as error:
                 raise self._unavailable(error) from error
-            self._forgotten_before = month
+            self._forgotten = months
         return gone
 
     def counters(self) -> dict[tuple[str, str], int]:

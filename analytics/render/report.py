@@ -48,6 +48,7 @@ def blocks(month: dict[str, Any]) -> list[Block]:
     """
     parts = [
         _head(month),
+        _restated(month),
         _money(month),
         _waterfall(month),
         _states(month),
@@ -72,8 +73,10 @@ def _line(part: Part) -> str:
 
 def _head(month: dict[str, Any]) -> Iterable[Part]:
     period, tokens = month["period"], month["tokens"]
-    provisional = " · provisional, still running" if period["provisional"] else ""
-    yield f"{month['rig']} · {period['name']} · {period['time_zone']}{provisional}"
+    stands = " · provisional, still running" if period["provisional"] else ""
+    if month.get("closed"):
+        stands = f" · closed {month['closed']['at'][:10]}"
+    yield f"{month['rig']} · {period['name']} · {period['time_zone']}{stands}"
     yield _answer(month)
     yield (
         f"{tokens['requests']:,} requests · {tokens['output']:,} output tokens ·"
@@ -89,6 +92,22 @@ def _answer(month: dict[str, Any]) -> str:
         return f"What a million output tokens cost is unknown: {'; '.join(reasons)}."
     told = f"{_amount(price)} {month['currency']} per million output tokens"
     return f"at least {told}" if reasons else f"{told}, everything included"
+
+
+def _restated(month: dict[str, Any]) -> Iterable[Part]:
+    """What a closed month's books tell otherwise now: the figures that people ask for first."""
+    for entry in month.get("restated", []):
+        filed = f"Restatement {entry['number']}, {entry['at'][:10]}" if entry["number"] else ""
+        yield filed or "The books now tell otherwise than as closed; all below is as closed"
+        told = {each["figure"]: (each["old"], each["new"]) for each in entry["figures"]}
+        for name, label, shown in RESTATED:
+            if name in told:
+                yield _row(label, shown(told[name][0]), f"→ {shown(told[name][1])}")
+        more = len(told.keys() - {name for name, _, _ in RESTATED})
+        if more:
+            yield Note(f"and {more:,} more figures; --format json has them all")
+        whys = [each["what"] for each in entry["why"]]
+        yield from (Note(f"why: {why}") for why in whys or ["no input that the ledger keeps tells"])
 
 
 def _money(month: dict[str, Any]) -> Iterable[Part]:
@@ -239,3 +258,22 @@ def _cents(amounts: Sequence[int]) -> list[str]:
 
 def _amount(nano: int | None) -> str:
     return "unknown" if nano is None else f"{nano / 1e9:,.4f}"
+
+
+def _money_or_unknown(nano: int | None) -> str:
+    return "unknown" if nano is None else f"{nano / 1e9:,.2f}"
+
+
+def _count(number: int | None) -> str:
+    return "unknown" if number is None else f"{number:,}"
+
+
+RESTATED = (
+    ("cost_nano.total", "total", _money_or_unknown),
+    ("cost_nano.capital", "capital", _money_or_unknown),
+    ("cost_nano.energy", "energy", _money_or_unknown),
+    ("cost_nano.other", "other", _money_or_unknown),
+    ("cost_per_mtok.full.output", "full price per million", _amount),
+    ("tokens.requests", "requests", _count),
+    ("tokens.output", "output tokens", _count),
+)

@@ -1,0 +1,111 @@
+"""A month for good: what is frozen when it is closed, and how it is shown from then on."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from analytics.books import DAY_NS, LOOKBACK_NS
+from analytics.identities import BrokenIdentity
+from analytics.month import account
+from analytics.periods import Period
+from analytics.read import Ledger
+from analytics.restate import kept, restatement
+from analytics.shelf import PEAK_DAYS_NS, RULES, Progress, Shelf, no_progress
+from collector.clock import from_ns as instant
+from collector.closed import ClosingRefused, Filed
+from collector.settings import Settings
+from collector.touched import HOUR_NS
+
+Content = dict[str, Any]
+
+
+def content(
+    ledger: Ledger,
+    settings: Settings,
+    period: Period,
+    now_ns: int,
+    *,
+    version: str,
+    progress: Progress = no_progress,
+) -> Content:
+    """A month's books as they are computed now: what `report` and its tables tell, and what they
+    rest on.
+
+    report: the document of `month.account`; settings: those that figures rest on; inputs: the
+    program's version and rules, and the number of the last news of each hour by kind. Raises
+    BrokenIdentity, FileNotFoundError.
+    """
+    born, news = ledger.news()  # before the books: what comes between the two is news next time
+    shelf = Shelf(ledger, settings, now_ns, progress)
+    told: Content = {
+        "month": period.name,
+        "from_ns": period.from_ns,
+        "to_ns": period.to_ns,
+        "closed_at_ns": now_ns,
+        "report": account(shelf, period),
+        "settings": kept(settings),
+        "inputs": {
+            "version": version,
+            "rules": RULES,
+            "ledger": born,
+            "news": _news(news, period),
+        },
+    }
+    # As it will be read: what is filed and what is computed are compared.
+    return cast(Content, json.loads(json.dumps(told)))
+
+
+def require_over(settings: Settings, period: Period, now_ns: int) -> None:
+    """Raise ClosingRefused while a month runs or its newest gap may still become active."""
+    resolved_ns = period.to_ns + settings.usage.active_gap_ns
+    if now_ns < resolved_ns:
+        at = instant(resolved_ns).astimezone(settings.zone)
+        raise ClosingRefused(
+            f"{period.name} is not over until its last pause is known, {at:%Y-%m-%d %H:%M};"
+            " close it then"
+        )
+
+
+def shown(
+    history: Sequence[Filed], computed: Content | BrokenIdentity, settings: Settings
+) -> Content:
+    """A closed month's document: as it was closed, with its restatements in `restated`.
+
+    The last of them is what the books tell now where that differs and nobody has filed it; its
+    number is None.
+    """
+    first = history[0]
+    restated = [{**each.content["restated"], "number": each.number} for each in history[1:]]
+    if isinstance(computed, BrokenIdentity):
+        why = [{"input": "program", "what": str(computed)}]
+        restated.append({"number": None, "at": None, "figures": [], "groups": {}, "why": why})
+    elif (now := restatement(history[-1].content, computed, settings)) is not None:
+        restated.append(now)
+    closed_at = instant(first.content["closed_at_ns"]).isoformat()
+    closed = {"at": closed_at, "sha256": first.sha256}
+    return {**first.content["report"], "closed": closed, "restated": restated}
+
+
+def restated(history: Sequence[Filed], computed: Content, settings: Settings) -> Content:
+    """What to file behind a closed month whose books now differ. Raises ClosingRefused."""
+    month = computed["month"]
+    if not history:
+        raise ClosingRefused(f"{month} is not closed; close it first")
+    differs = restatement(history[-1].content, computed, settings)
+    if differs is None:
+        raise ClosingRefused(f"there is nothing to restate: the books of {month} are as last filed")
+    return {**computed, "restated": differs}
+
+
+def _news(news: Mapping[tuple[str, int], int], period: Period) -> dict[str, list[list[int]]]:
+    """The news of all hours that the month's figures may rest on, by kind."""
+    since = {
+        "attempt": period.from_ns - PEAK_DAYS_NS - LOOKBACK_NS,
+        "heartbeat": period.from_ns - DAY_NS,
+        "sample": period.from_ns - LOOKBACK_NS - DAY_NS,
+    }
+    told: dict[str, list[list[int]]] = {}
+    for (kind, hour), number in sorted(news.items()):
+        if since.get(kind, 0) <= hour * HOUR_NS < period.to_ns + LOOKBACK_NS + DAY_NS:
+            told.setdefault(kind, []).append([hour, number])
+    return told

@@ -1,0 +1,111 @@
+"""What `report` and `close` do: months as they were closed, or as the books tell them now."""
+
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from analytics import close as closing
+from analytics.close import Content
+from analytics.identities import BrokenIdentity
+from analytics.month import month
+from analytics.periods import Period, day_at, month_at, month_before, month_of
+from analytics.read import Ledger
+from analytics.render import markdown, report
+from collector import closed
+from collector.clock import now_ns
+from collector.invocation import invocation
+from collector.manifest import MANIFEST
+from collector.settings import Settings, load
+from collector.snapshot import first_ns
+
+FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "text": report.as_text,
+    "md": markdown.as_markdown,
+    "json": lambda document: json.dumps(document, ensure_ascii=False, indent=2),
+}
+
+
+def published(config: Path | None, name: str | None, form: str) -> tuple[str, str]:
+    """The period's name and its report in a format; without a name the last full month's.
+
+    A closed month is told as it was closed. Raises BrokenIdentity, DamagedClosing,
+    FileNotFoundError, ValueError.
+    """
+    settings, now = load(config), now_ns()
+    period = _period(settings, name, now)
+    store = settings.store_path()
+    try:
+        if name is None:
+            _require_begun(store, settings.zone, period.to_ns, config)
+        document = _document(store, settings, period, now)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error}{_demo_hint(store)}") from None
+    return period.name, FORMATS[form](document)
+
+
+def close(config: Path | None, name: str, *, restate: bool) -> Path:
+    """Close a month, or file how its books have changed since; returns the file.
+
+    Raises ClosingRefused, BrokenIdentity, DamagedClosing, FileNotFoundError, ValueError, OSError.
+    """
+    settings, now = load(config), now_ns()
+    period, store = month_of(name, settings.zone), settings.store_path()
+    closing.require_over(settings, period, now)
+    _require_begun(store, settings.zone, period.to_ns, config)
+    history = closed.filed(store, name)
+    if history and not restate:
+        raise closed.ClosingRefused(f"{name} is closed already; --restate files what has changed")
+    told = _computed(store, settings, period, now)
+    if not restate:
+        return closed.close(store, name, told)
+    told = closing.restated(history, told, settings)
+    return closed.restate(store, name, told, history[-1].sha256)
+
+
+def _document(store: Path, settings: Settings, period: Period, now: int) -> dict[str, Any]:
+    history = closed.filed(store, period.name)
+    if not history:
+        found = month(Ledger(store), settings, period, now)
+        return {**found, "closed": None, "restated": []}
+    told: Content | BrokenIdentity
+    try:
+        told = _computed(store, settings, period, now)
+    except BrokenIdentity as error:
+        told = error
+    return closing.shown(history, told, settings)
+
+
+def _computed(store: Path, settings: Settings, period: Period, now: int) -> Content:
+    return closing.content(Ledger(store), settings, period, now, version=version("rigledger"))
+
+
+def _period(settings: Settings, name: str | None, now: int) -> Period:
+    zone = settings.zone
+    period = month_of(name, zone) if name else month_before(month_at(now, zone), zone)
+    if period.from_ns > now:
+        raise ValueError(f"{period.name} has not begun; name a month that has")
+    return period
+
+
+def _require_begun(store: Path, zone: ZoneInfo, before_ns: int, config: Path | None) -> None:
+    """Raise ValueError where the books begin after the month: it would be empty."""
+    # What the host's own log tells of the time before was not watched.
+    first = first_ns(store, ("attempt", "heartbeat", "sample", "engine"))
+    if first is None:
+        raise ValueError(f"{store} holds no event yet; leave `rigledger up` running")
+    if first >= before_ns:
+        raise ValueError(
+            f"The books begin {day_at(first, zone).name};"
+            f" try `{invocation(config)} report {month_at(first, zone).name}`"
+        )
+
+
+def _demo_hint(store: Path) -> str:
+    """How to report on the demo, where its ledger is the only one."""
+    config = store / "demo" / "rigledger.toml"
+    if not (config.is_file() and (config.parent / MANIFEST).is_file()):
+        return ""
+    return f"; the demo's books: `{invocation(config)} report`"
