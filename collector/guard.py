@@ -34,8 +34,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def token(listen: str, token_file: str | None) -> str | None:
-    """The bearer token, None where none is asked for.
+def token(listen: str, token_file: str | None, table: str = "collector") -> str | None:
+    """The bearer token of an address in the settings' `table`, None where none is asked for.
 
     Raises SettingsError: an address that others can reach needs a token, and its file must hold
     one that only its owner may read.
@@ -45,8 +45,8 @@ def token(listen: str, token_file: str | None) -> str | None:
         if is_loopback(host):
             return None
         raise SettingsError(
-            f"collector.listen = {listen!r} can be reached from other machines:"
-            " set collector.token_file, or listen on 127.0.0.1"
+            f"{table}.listen = {listen!r} can be reached from other machines:"
+            f" set {table}.token_file, or listen on 127.0.0.1"
         )
     path = Path(token_file)
     try:
@@ -54,14 +54,14 @@ def token(listen: str, token_file: str | None) -> str | None:
         mode = path.stat().st_mode & 0o777
     except (OSError, UnicodeDecodeError):
         raise SettingsError(
-            f"collector.token_file {token_file} cannot be read:"
+            f"{table}.token_file {token_file} cannot be read:"
             " create it, readable by this user alone (chmod 600)"
         ) from None
     if mode & 0o077:
-        raise SettingsError(f"collector.token_file {token_file} is open to others: chmod 600 it")
+        raise SettingsError(f"{table}.token_file {token_file} is open to others: chmod 600 it")
     if len(secret) < TOKEN_MIN or not secret.isascii() or len(secret.split()) != 1:
         raise SettingsError(
-            f"collector.token_file {token_file} must hold one word of at least {TOKEN_MIN}"
+            f"{table}.token_file {token_file} must hold one word of at least {TOKEN_MIN}"
             " ASCII characters, for example from `openssl rand -hex 32`"
         )
     return secret

@@ -17,6 +17,7 @@ from msgspec import Meta, field
 
 from collector.clock import to_ns
 from collector.settings_power import Electricity
+from collector.settings_router import RouterSettings, Tap
 from collector.settings_types import (
     NANO,
     Address,
@@ -29,7 +30,8 @@ from collector.settings_types import (
     nano,
 )
 
-__all__ = ["NANO", "Electricity", "SettingsError", "load", "nano"]  # what others find here, too
+# What others find here, too.
+__all__ = ["NANO", "Electricity", "RouterSettings", "SettingsError", "Tap", "load", "nano"]
 
 
 class StoreSettings(Table, kw_only=True, frozen=True):
@@ -157,13 +159,6 @@ class EngineSettings(Table, kw_only=True, frozen=True):
         return self.pool or self.model or "default"
 
 
-class Tap(Table, kw_only=True, frozen=True):
-    """One extra port that passes through to one engine and keeps the books."""
-
-    engine: Annotated[Text, doc("name of the engine behind it")]
-    listen: Annotated[Address, doc("where clients or a router send their requests")]
-
-
 class ApiPrice(Table, kw_only=True, frozen=True):
     """A flat price list of an API, as declared, per million tokens."""
 
@@ -190,6 +185,7 @@ class Settings(Table, kw_only=True, frozen=True):
     electricity: list[Electricity] = field(default_factory=list)
     usage: UsageSettings = field(default_factory=UsageSettings)
     engines: list[EngineSettings] = field(default_factory=list)
+    router: RouterSettings = field(default_factory=RouterSettings)
     taps: list[Tap] = field(default_factory=list)
     compare: CompareSettings = field(default_factory=CompareSettings)
 

@@ -160,6 +160,7 @@ def _addresses(settings: Settings) -> Iterator[Fault]:
     listens: list[tuple[tuple[str | int, ...], str, str]] = [
         (("collector", "listen"), settings.collector.listen, "the collector"),
         (("dashboard", "listen"), settings.dashboard.listen, "the dashboard"),
+        *([(("router", "listen"), door, "the router")] if (door := settings.router.listen) else []),
         *(
             (("taps", index, "listen"), tap.listen, f"the tap of {tap.engine}")
             for index, tap in enumerate(settings.taps)
@@ -176,7 +177,7 @@ def _addresses(settings: Settings) -> Iterator[Fault]:
             yield Fault(path, f"{address} is taken by {taken[place]}", "choose another port")
         taken[place] = name
     yield from _loops(settings, taken)
-    yield from _open_door(settings)
+    yield from _open_doors(settings)
 
 
 def _loops(settings: Settings, listens: dict[tuple[str, int], str]) -> Iterator[Fault]:
@@ -212,15 +213,19 @@ def _reaches(host: str, listen: str) -> bool:
     return bool(_NAMES.get(host, {host}) & _NAMES.get(listen, {listen}))
 
 
-def _open_door(settings: Settings) -> Iterator[Fault]:
-    address = settings.collector.listen
-    try:
-        host, _ = split_address(address)
-    except SettingsError:
-        return
-    if not is_loopback(host) and settings.collector.token_file is None:
-        yield Fault(
-            ("collector", "listen"),
-            f"{address} can be reached from other machines",
-            "set token_file in [collector], or listen on 127.0.0.1",
-        )
+def _open_doors(settings: Settings) -> Iterator[Fault]:
+    doors = {
+        "collector": (settings.collector.listen, settings.collector.token_file),
+        "router": (settings.router.listen, settings.router.token_file),
+    }
+    for table, (address, token_file) in doors.items():
+        try:
+            host, _ = split_address(address or "localhost:0")
+        except SettingsError:
+            continue
+        if not is_loopback(host) and token_file is None:
+            yield Fault(
+                (table, "listen"),
+                f"{address} can be reached from other machines",
+                f"set token_file in [{table}], or listen on 127.0.0.1",
+            )

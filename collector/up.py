@@ -112,8 +112,9 @@ def _start(
         Child("collector", [*command, "collect", *watch, *level], _answers(collector)), START_S
     ):
         return False
-    if settings.taps:
-        listening = _listening([tap.listen for tap in settings.taps])
+    ports = [*filter(None, [settings.router.listen]), *(tap.listen for tap in settings.taps)]
+    if ports:
+        listening = _listening(ports)
         router = Child("router", [*command, "route", *level], listening, grace_s=ROUTER_GRACE_S)
         if not tree.start(router, START_S):
             return False
@@ -172,6 +173,7 @@ def _require_free(settings: Settings) -> None:
     listens = [
         ("[collector] listen", settings.collector.listen),
         ("[dashboard] listen", settings.dashboard.listen),
+        *([("[router] listen", door)] if (door := settings.router.listen) else []),
         *((f"[[taps]] listen of {tap.engine}", tap.listen) for tap in settings.taps),
     ]
     for name, address in listens:

@@ -94,8 +94,8 @@ class Passed(web.StreamResponse):
     fields of this connection alone, Transfer-Encoding and Connection.
     """
 
-    def __init__(self, answer: aiohttp.ClientResponse) -> None:
-        self._kept = end_to_end(answer.raw_headers)
+    def __init__(self, answer: aiohttp.ClientResponse, more: Fields = ()) -> None:
+        self._kept = [*end_to_end(answer.raw_headers), *more]
         lengths = [value for name, value in self._kept if name.lower() == b"content-length"]
         super().__init__(
             status=answer.status,
@@ -118,9 +118,11 @@ class Passed(web.StreamResponse):
 _OF_THE_CONNECTION = (b"Transfer-Encoding", b"Connection")
 
 
-async def begin(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-    """Send the answer's head on to the client. Raises ClientGone."""
-    response = Passed(answer)
+async def begin(
+    request: web.BaseRequest, answer: aiohttp.ClientResponse, more: Fields = ()
+) -> web.StreamResponse:
+    """Send the answer's head on to the client, and `more` fields with it. Raises ClientGone."""
+    response = Passed(answer, more)
     try:
         await response.prepare(request)
     except ConnectionError:

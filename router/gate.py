@@ -190,7 +190,7 @@ class Gate(ABC):
     ) -> web.StreamResponse:
         request, watch = passing.request, passing.watch
         watch.answered(answer.status, answer.headers)
-        response = await begin(request, answer)
+        response = await begin(request, answer, passing.told)
         while True:
             try:
                 chunk = await answer.content.readany()

@@ -9,6 +9,7 @@ from multidict import CIMultiDict
 from collector.events import Event
 from collector.settings import EngineSettings
 from router.event_ids import EventIds
+from router.forward import Fields
 from router.watch import Origin, Watch
 
 
@@ -36,13 +37,15 @@ class Booking:
 
 @dataclass
 class Passing:
-    """One request on its way, and the attempt that is under way."""
+    """One request on its way, and the attempt that is under way; `told` goes out with the
+    answer's head."""
 
     request: web.BaseRequest
     headers: CIMultiDict[str]
     watch: Watch
     engine: EngineSettings | None = None
     attempt_no: int = 1
+    told: Fields = ()
 
 
 class Unanswered(Exception):

@@ -1,9 +1,10 @@
-"""All taps of the settings in one process, with their feed and their heartbeat."""
+"""The door and all taps of the settings in one process, with their feed and their heartbeat."""
 
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
+from random import Random
 
 from aiohttp import web
 
@@ -13,22 +14,27 @@ from collector.events import Heartbeat
 from collector.manifest import make_folder
 from collector.settings import Settings, SettingsError
 from collector.settings_check import is_loopback, split_address
+from router.choice import Chooser
+from router.door import Door
 from router.engines import Assignments
 from router.event_ids import EventIds
 from router.feed import Feed
+from router.gate import Gate
 from router.labels import Labels, load_secret
 from router.passing import Booking, Limits
+from router.receipt import Receipt
 from router.spool import SPOOL_BYTES, Spool
 from router.tap import Tap
 from router.watch import Origin
 
 SOURCE = "tap"
+DOOR = "router"
 HEARTBEAT_S = 10.0
 DRAIN_S = 30.0
 
 
 class PortTaken(SettingsError):
-    """A tap's address cannot be listened on."""
+    """An address of the settings cannot be listened on."""
 
 
 def collector_url(settings: Settings) -> str:
@@ -49,7 +55,7 @@ def open_feed(settings: Settings, *, spool_bytes: int = SPOOL_BYTES) -> Feed:
 
 
 class Service:
-    """The taps of one process; `run` serves them until SIGTERM or SIGINT."""
+    """The ports of one process; `run` serves them until SIGTERM or SIGINT."""
 
     def __init__(
         self,
@@ -66,10 +72,11 @@ class Service:
         self._limits = limits
         self._say = say
         self._drain_s = drain_s
-        labels = Labels(load_secret(settings.store_path()))
-        origin = Origin(SOURCE, settings.rig.name, boot_id(), labels)
-        self._booking = Booking(origin, feed.put, EventIds())
-        self._taps: list[Tap] = []
+        self._labels = Labels(load_secret(settings.store_path()), settings.router.plain_labels)
+        self._ids = EventIds()
+        self._boot_id = boot_id()
+        self._door: Door | None = None
+        self._gates: list[Gate] = []
         self._runners: list[web.ServerRunner] = []
 
     async def run(self) -> None:
@@ -80,28 +87,53 @@ class Service:
             asyncio.get_running_loop().add_signal_handler(signum, stop.set)
         try:
             await self._start()
-            beating = asyncio.create_task(self._beat())
-            await stop.wait()
-            beating.cancel()
+            async with asyncio.TaskGroup() as tasks:
+                minding = [tasks.create_task(each) for each in self._minding()]
+                await stop.wait()
+                for task in minding:
+                    task.cancel()
             self._say("stopping: no new connections; running requests are finishing")
             await self._drain()
         finally:
             for runner in self._runners:
                 await runner.cleanup()
-            for tap in self._taps:
-                await tap.close()
+            for gate in self._gates:
+                await gate.close()
 
     async def _start(self) -> None:
+        if self._settings.router.listen is not None:
+            await self._open_door(self._settings.router.listen)
         for declared in self._settings.taps:
             assignments = Assignments(self._settings, declared.engine)
             only_here = is_loopback(split_address(declared.listen)[0])
-            tap = Tap(assignments, self._booking, self._limits, only_here=only_here)
-            self._taps.append(tap)
-            runner = web.ServerRunner(tap.server, shutdown_timeout=0.1)
-            self._runners.append(runner)
-            await runner.setup()
-            address = await _listen(runner, declared.engine, declared.listen)
-            self._say(f"tap for {declared.engine}: http://{address}")
+            tap = Tap(assignments, self._booking(SOURCE), self._limits, only_here=only_here)
+            await self._serve(tap, f"tap for {declared.engine}", declared.listen)
+
+    async def _open_door(self, listen: str) -> None:
+        chosen = self._settings.router
+        chooser = Chooser(self._settings, self._labels, Random())  # noqa: S311 (ties, no secrets)
+        door = Door(
+            chooser,
+            self._booking(DOOR),
+            self._limits,
+            Receipt(chosen.body_mb * 1024 * 1024),
+            token=guard.token(listen, chosen.token_file, "router"),
+            only_here=is_loopback(split_address(listen)[0]),
+        )
+        self._door = door
+        await self._serve(door, "router", listen)
+        await door.models.refresh(chooser.engines())
+
+    async def _serve(self, gate: Gate, what: str, listen: str) -> None:
+        self._gates.append(gate)
+        runner = web.ServerRunner(gate.server, shutdown_timeout=0.1)
+        self._runners.append(runner)
+        await runner.setup()
+        self._say(f"{what}: http://{await _listen(runner, what, listen)}")
+
+    def _booking(self, source: str) -> Booking:
+        origin = Origin(source, self._settings.rig.name, self._boot_id, self._labels)
+        return Booking(origin, self._feed.put, self._ids)
 
     async def _drain(self) -> None:
         for runner in self._runners:
@@ -109,19 +141,26 @@ class Service:
                 await site.stop()
         # Connections accepted before that begin their requests now.
         await asyncio.sleep(0)
-        await asyncio.gather(*(tap.drain(self._drain_s) for tap in self._taps))
+        await asyncio.gather(*(gate.drain(self._drain_s) for gate in self._gates))
 
-    async def _beat(self) -> None:
-        covers = sorted({tap.engine for tap in self._settings.taps})
-        origin = self._booking.origin
+    def _minding(self) -> Iterator[Coroutine[None, None, None]]:
+        """What goes on beside the requests."""
+        taps = sorted({tap.engine for tap in self._settings.taps})
+        if taps:
+            yield self._beat(SOURCE, taps)
+        if self._door is not None:
+            yield self._beat(DOOR, sorted({each.name for each in self._settings.engines}))
+            yield self._door.mind()
+
+    async def _beat(self, witness: str, covers: list[str]) -> None:
         while True:
-            self._booking.put(
+            self._feed.put(
                 Heartbeat(
-                    source=origin.source,
-                    event_id=self._booking.ids.next(),
-                    rig=origin.rig,
-                    boot_id=origin.boot_id,
-                    witness="tap",
+                    source=witness,
+                    event_id=self._ids.next(),
+                    rig=self._settings.rig.name,
+                    boot_id=self._boot_id,
+                    witness=witness,
                     covers=covers,
                     at=from_ns(PLACED.now_ns()),
                 )
@@ -129,31 +168,26 @@ class Service:
             await asyncio.sleep(HEARTBEAT_S)
 
 
-async def _listen(runner: web.ServerRunner, engine: str, listen: str) -> str:
+async def _listen(runner: web.ServerRunner, what: str, listen: str) -> str:
     host, port = split_address(listen)
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
         raise PortTaken(
-            f"the tap for {engine!r} cannot listen on {listen} ({os.strerror(error.errno or 0)}):"
-            " stop what listens there, or choose another port under [[taps]]"
+            f"the {what} cannot listen on {listen} ({os.strerror(error.errno or 0)}):"
+            " stop what listens there, or choose another port in the settings"
         ) from None
     return f"{listen.rpartition(':')[0]}:{runner.addresses[0][1]}"
 
 
-async def _stop_listening(runners: list[web.ServerRunner]) -> None:
-    for runner in runners:
-        for site in list(runner.sites):
-            await site.stop()
-        if runner.server is not None:
-            runner.server.pre_shutdown()
-
-
 def check(settings: Settings) -> None:
-    """Raise SettingsError when there is nothing to serve or a tap names no engine."""
-    if not settings.taps:
+    """Raise SettingsError when there is nothing to serve or to serve it with."""
+    if settings.router.listen is None and not settings.taps:
         raise SettingsError(
-            "no taps are configured; add a [[taps]] entry with engine and listen to rigledger.toml"
+            "neither a router nor taps are configured; set listen in [router], or add a [[taps]]"
+            " entry with engine and listen, in rigledger.toml"
         )
+    if settings.router.listen is not None and not settings.engines:
+        raise SettingsError("[router] has no engine to choose; add them under [[engines]]")
     for tap in settings.taps:
         Assignments(settings, tap.engine)

@@ -49,7 +49,7 @@ def test_no_taps_is_one_sentence(tmp_path):
     config.write_text("")
     found = rigledger("--config", str(config), "route")
     assert found.returncode == 2
-    assert "no taps are configured; add a [[taps]] entry" in found.stderr
+    assert "set listen in [router], or add a [[taps]] entry" in found.stderr
     assert len(found.stderr.splitlines()) == 1
 
 
@@ -59,7 +59,7 @@ def test_a_taken_port_is_one_sentence(tmp_path):
         route = Route(tmp_path, {"card0": "http://127.0.0.1:9"}, "127.0.0.1:1", listen=taken)
         found = subprocess.run(route._command, check=False, capture_output=True, text=True)
     assert found.returncode == 2
-    assert f"the tap for 'card0' cannot listen on {taken} (Address already in use)" in found.stderr
+    assert f"the tap for card0 cannot listen on {taken} (Address already in use)" in found.stderr
     assert len(found.stderr.splitlines()) == 1
 
 

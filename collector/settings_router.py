@@ -1,0 +1,47 @@
+"""The settings of the router: its front door, and the taps."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from collector.settings_types import Address, Table, Text, doc
+
+Policy = Literal[
+    "estimated_wait",
+    "round_robin",
+    "least_requests",
+    "longest_prefix",
+    "sglang_cache_aware",
+    "two_candidates",
+    "load_aware",
+    "power_of_two",
+]
+
+
+class RouterSettings(Table, kw_only=True, frozen=True):
+    """One front door over all engines, which chooses among their cards."""
+
+    listen: Annotated[
+        Address | None, doc("where clients send their requests; without it there is no door")
+    ] = None
+    token_file: Annotated[
+        Text | None, doc("file with the token that clients show; needed off this machine")
+    ] = None
+    policy: Annotated[Policy, doc("how the engine of a request is chosen")] = "estimated_wait"
+    shadow: Annotated[
+        Policy | None, doc("a second policy: what it would have chosen is booked, not followed")
+    ] = None
+    body_mb: Annotated[
+        int, Meta(ge=1, le=1024), doc("largest request body that is taken", "MB")
+    ] = 64
+    plain_labels: Annotated[
+        list[Literal["session", "project"]],
+        doc("labels that the books show as clients send them; all others as keyed hashes"),
+    ] = field(default_factory=list)
+
+
+class Tap(Table, kw_only=True, frozen=True):
+    """One extra port that passes through to one engine and keeps the books."""
+
+    engine: Annotated[Text, doc("name of the engine behind it")]
+    listen: Annotated[Address, doc("where clients or a router send their requests")]

@@ -1,0 +1,226 @@
+"""The front door: one port over all engines, which chooses one for each request."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from collector import guard
+from collector.clock import boot_ns
+from collector.events import Attempt
+from collector.settings import EngineSettings
+from router.choice import Choice, Chooser
+from router.forward import REQUEST_ID, refusal, upload
+from router.gate import Gate
+from router.health import Health
+from router.models import Models
+from router.passing import Booking, Limits, Passing, Unanswered, invite
+from router.receipt import Receipt, Refused
+from router.watch import Watch
+
+ANSWERS_KEPT = 10_000
+MODELS_EVERY_S = 60.0
+
+
+class Door(Gate):
+    """The handler of the one port that clients know."""
+
+    def __init__(
+        self,
+        chooser: Chooser,
+        booking: Booking,
+        limits: Limits,
+        receipt: Receipt,
+        *,
+        token: str | None = None,
+        only_here: bool = False,
+    ) -> None:
+        """As `Gate`. `chooser` picks engines; `token` is what clients must show, if any."""
+        super().__init__("the router", booking, limits, only_here=only_here)
+        self._chooser = chooser
+        self._receipt = receipt
+        self._token = token
+        self._choices: dict[int, Choice] = {}
+        self.models = Models(self._session)
+        self.health = Health(self._session, chooser.health)
+        # Which engine keeps the state of an answer that a later request may go on from.
+        self._made_by: OrderedDict[str, str] = OrderedDict()
+
+    async def mind(self) -> None:
+        """Watch the engines' health and which models they serve, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.health.watch(self._chooser.engines))
+            tasks.create_task(self._watch_models())
+
+    async def _watch_models(self) -> None:
+        while True:
+            await self.models.refresh(self._chooser.engines())
+            await asyncio.sleep(MODELS_EVERY_S)
+
+    def _refused(self, request: web.BaseRequest) -> web.Response | None:
+        if refused := super()._refused(request):
+            return refused
+        if self._token is not None and not _shown(request, self._token):
+            return refusal(401, "Show the router's token: Authorization: Bearer <token>.")
+        return None
+
+    async def _exchange(self, passing: Passing) -> web.StreamResponse:
+        if self._token is not None:
+            passing.headers.popall("Authorization", None)
+            passing.headers.popall("X-Api-Key", None)
+        if passing.watch.operation is None:
+            return await self._aside(passing)
+        with self._receipt.holding() as hold:
+            try:
+                await invite(passing.request)
+                body = await self._receipt.body(passing.request, passing.watch, hold)
+            except Refused as refused:
+                return refused.response
+            passing.watch.copy.add(body)
+            asked = passing.watch.copy.document()
+            self._choose(passing, asked)
+            return await self._answered(passing, body)
+
+    def _choose(self, passing: Passing, asked: Mapping[str, Any]) -> None:
+        watch = passing.watch
+        choice = self._chooser.choose(
+            asked,
+            watch.operation or "other",
+            model=watch.copy.model,
+            pinned=self._made_by.get(str(asked.get("previous_response_id"))),
+            now_ns=boot_ns(),
+            served=self.models.names,
+        )
+        watch.conversation = choice.conversation
+        self._take(passing, choice)
+
+    def _take(self, passing: Passing, choice: Choice) -> None:
+        self._choices[id(passing)] = choice
+        passing.told = ((b"X-Rigledger-Engine", choice.engine.name.encode()),)
+
+    async def _answered(self, passing: Passing, body: bytes) -> web.StreamResponse:
+        """The answer of the chosen engine, or of another where that one takes nothing."""
+        while True:
+            engine = self._choices[id(passing)].engine
+            passing.watch.dispatched()
+            try:
+                answer = await self._ask(passing, engine, body)
+            except Unanswered as failed:
+                if failed.refused:
+                    self.health.unreachable(engine.name)
+                    if self._again(passing):
+                        continue
+                return failed.response
+            self.health.answered(engine.name, answer.status)
+            if answer.status == 503 and self._again(passing, answer):
+                continue
+            async with answer:
+                return await self._pass_back(passing, answer)
+
+    def _again(self, passing: Passing, answer: aiohttp.ClientResponse | None = None) -> bool:
+        """Whether another engine is asked, once, for a request that this one has not begun."""
+        choice = self._choices[id(passing)]
+        other = self._chooser.instead(choice, boot_ns())
+        if other is None:
+            return False
+        if answer is not None:
+            passing.watch.answered(answer.status, answer.headers)
+            passing.watch.end("upstream_error")
+            answer.close()
+        self._settle(passing)
+        first = passing.watch
+        passing.attempt_no += 1
+        passing.watch = Watch(
+            passing.request.method,
+            passing.request.raw_path,
+            passing.headers,
+            passing.headers.get(REQUEST_ID),
+        )
+        passing.watch.copy = first.copy
+        passing.watch.conversation = first.conversation
+        self._take(passing, other)
+        return True
+
+    async def _aside(self, passing: Passing) -> web.StreamResponse:
+        """What asks for no tokens: answered here, or by any engine that is in."""
+        request = passing.request
+        path = request.raw_path.partition("?")[0].rstrip("/")
+        if request.method == "GET" and path == "/health":
+            return self._own_health()
+        if request.method == "GET" and path in ("/v1/models", "/models"):
+            await self.models.refresh(self._chooser.engines(), _authority(passing))
+            return web.Response(
+                body=self.models.merged(self._chooser.engines()), content_type="application/json"
+            )
+        made_by = self._made_by.get(path.removeprefix("/v1/responses/").partition("/")[0])
+        engine = self._chooser.any(made_by)
+        await invite(request)
+        try:
+            answer = await self._ask(passing, engine, upload(request, passing.watch))
+        except Unanswered as failed:
+            if failed.refused:
+                self.health.unreachable(engine.name)
+            return failed.response
+        async with answer:
+            return await self._pass_back(passing, answer)
+
+    def _own_health(self) -> web.Response:
+        """Well while any engine is in."""
+        engines = {
+            engine.name: self.health.reason(engine.name) for engine in self._chooser.engines()
+        }
+        well = any(reason is None for reason in engines.values())
+        told = {
+            "status": "ok" if well else "no engine is in",
+            "engines": {name: reason or "in" for name, reason in engines.items()},
+        }
+        return web.json_response(told, status=200 if well else 503)
+
+    def _passed(self, passing: Passing, chunk: bytes, at_ns: int) -> None:
+        super()._passed(passing, chunk, at_ns)
+        choice = self._choices.get(id(passing))
+        if choice is not None and not choice.began and passing.watch.has_begun:
+            choice.began = True
+            self._chooser.first_token(choice, at_ns)
+
+    def _settle(self, passing: Passing) -> None:
+        try:
+            super()._settle(passing)
+        finally:
+            choice = self._choices.pop(id(passing), None)
+            if choice is not None:  # no event came of it; what it reserved is free again
+                self._chooser.given_up(choice, boot_ns())
+
+    def _event(self, passing: Passing, engine: EngineSettings) -> Attempt:
+        event = super()._event(passing, engine)
+        choice = self._choices.get(id(passing))
+        if choice is None:
+            return event
+        if event.response_id:
+            self._remember(event.response_id, engine.name)
+        event = msgspec.structs.replace(event, attempt_no=passing.attempt_no)
+        told = self._chooser.finished(choice, event, boot_ns())
+        del self._choices[id(passing)]
+        return told
+
+    def _remember(self, response_id: str, engine: str) -> None:
+        self._made_by[response_id] = engine
+        if len(self._made_by) > ANSWERS_KEPT:
+            self._made_by.popitem(last=False)
+
+
+def _authority(passing: Passing) -> dict[str, str]:
+    """The client's own right to see a list of models."""
+    names = ("Authorization", "X-Api-Key")
+    return {name: passing.headers[name] for name in names if name in passing.headers}
+
+
+def _shown(request: web.BaseRequest, token: str) -> bool:
+    """Whether the client shows the token, as OpenAI's or as Anthropic's clients show a key."""
+    shown = request.headers.get("X-Api-Key")
+    headers = {"Authorization": f"Bearer {shown}"} if shown else request.headers
+    return guard.refuse_token(headers, token) is None
