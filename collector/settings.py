@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Meta, field
 
 from collector.clock import to_ns
+from collector.settings_compare import ApiPrice, CompareSettings, ExchangeRate
 from collector.settings_power import Electricity
 from collector.settings_router import RouterSettings, Tap
 from collector.settings_types import (
@@ -31,7 +32,17 @@ from collector.settings_types import (
 )
 
 # What others find here, too.
-__all__ = ["NANO", "Electricity", "RouterSettings", "SettingsError", "Tap", "load", "nano"]
+__all__ = [
+    "NANO",
+    "ApiPrice",
+    "CompareSettings",
+    "Electricity",
+    "RouterSettings",
+    "SettingsError",
+    "Tap",
+    "load",
+    "nano",
+]
 
 
 class StoreSettings(Table, kw_only=True, frozen=True):
@@ -159,21 +170,6 @@ class EngineSettings(Table, kw_only=True, frozen=True):
         return self.pool or self.model or "default"
 
 
-class ApiPrice(Table, kw_only=True, frozen=True):
-    """A flat price list of an API, as declared, per million tokens."""
-
-    name: Annotated[Text, doc("what the pages call this API")]
-    input: Annotated[Money, doc("price of new input", "currency per million tokens")]
-    cache_read: Annotated[Money, doc("price of cached input", "currency per million tokens")]
-    output: Annotated[Money, doc("price of output", "currency per million tokens")]
-
-
-class CompareSettings(Table, kw_only=True, frozen=True):
-    """What the same requests would have cost elsewhere."""
-
-    prices: list[ApiPrice] = field(default_factory=list)
-
-
 class Settings(Table, kw_only=True, frozen=True):
     """The whole file."""
 
@@ -188,6 +184,7 @@ class Settings(Table, kw_only=True, frozen=True):
     router: RouterSettings = field(default_factory=RouterSettings)
     taps: list[Tap] = field(default_factory=list)
     compare: CompareSettings = field(default_factory=CompareSettings)
+    currencies: dict[str, list[ExchangeRate]] = field(default_factory=dict)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -204,6 +201,11 @@ class Settings(Table, kw_only=True, frozen=True):
     def store_path(self) -> Path:
         """The ledger's folder, in full; RIGLEDGER_DATA overrides the file."""
         return Path(os.environ.get("RIGLEDGER_DATA") or self.store.path).absolute()
+
+    def sheet_folder(self) -> Path:
+        """The folder of one's own price sheets and of those fetched, in full."""
+        named = self.compare.sheet_folder
+        return Path(named).absolute() if named else self.store_path() / "prices"
 
 
 def load(path: Path | None) -> Settings:

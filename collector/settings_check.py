@@ -1,8 +1,10 @@
 """What no single field can tell: settings that contradict each other."""
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -41,6 +43,7 @@ def faults(settings: Settings) -> Iterator[Fault]:
     yield from _engines(settings)
     yield from _cards(settings)
     yield from _addresses(settings)
+    yield from _currencies(settings)
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -88,6 +91,24 @@ def _amounts(settings: Settings) -> Iterator[Fault]:
                 f"{price.cache_read} is above the input price {price.input}",
                 "cached input costs at most what input costs; are the two exchanged?",
             )
+
+
+def _currencies(settings: Settings) -> Iterator[Fault]:
+    for pair, rates in settings.currencies.items():
+        path = ("currencies", pair)
+        first, _, second = pair.partition("/")
+        if not re.fullmatch(r"[A-Z]{3}/[A-Z]{3}", pair) or first == second:
+            remedy = 'write two codes with a slash, like "CNY/USD" for what a yuan is in dollars'
+            yield Fault(path, f"{pair!r} is no pair of currencies", remedy)
+        if f"{second}/{first}" in settings.currencies:
+            yield Fault(path, f"{second}/{first} is there too", "keep one of them")
+        for index, rate in enumerate(rates):
+            if Decimal(rate.rate) == 0:
+                remedy = "write what one unit of the first currency is worth in the second"
+                yield Fault((*path, index, "rate"), "a rate of 0", remedy)
+            if rate.from_ in {other.from_ for other in rates[:index]}:
+                remedy = "keep one of them or give the later one its own date"
+                yield Fault((*path, index, "from"), f"two rates start on {rate.from_}", remedy)
 
 
 def _hardware(settings: Settings) -> Iterator[Fault]:

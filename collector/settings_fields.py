@@ -87,6 +87,9 @@ def _tables(struct: Any, prefix: str) -> Iterator[Table]:
         if inner is None:
             continue
         name = f"{prefix}{field.encode_name}"
+        if get_origin(_bare(hints[field.name])) is dict:
+            # TOML's own way to repeat a table under a key; any key will do.
+            name += '."CNY/USD"'
         own = tuple(_settings(inner))
         if own:
             summary = (inner.__doc__ or "").strip().partition("\n")[0]
@@ -120,6 +123,8 @@ def _settings(struct: Any) -> Iterator[Setting]:
 
 def _struct_of(hint: Any) -> tuple[Any, bool]:
     bare = _bare(hint)
+    if get_origin(bare) is dict:
+        bare = _bare(get_args(bare)[1])
     if get_origin(bare) is list:
         bare = _bare(get_args(bare)[0])
         return (bare, True) if _is_struct(bare) else (None, False)

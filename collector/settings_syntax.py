@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-HEADER = re.compile(r"^\s*(\[\[?)\s*([\w\-. \"']+?)\s*\]\]?\s*(?:#.*)?$")
+HEADER = re.compile(r"^\s*(\[\[?)\s*([\w\-./ \"']+?)\s*\]\]?\s*(?:#.*)?$")
 _PAIR = re.compile(r"^\s*([\w\-.\"']+)\s*=\s*(.*?)\s*(?:#.*)?$")
 
 

@@ -138,7 +138,7 @@ REFUSED = [
         "peak_output_tokens_per_second = {}",
         "peak_output_tokens_per_second = {a = 0}",
         32,
-        "usage.peak_output_tokens_per_second",
+        "usage.peak_output_tokens_per_second.a",
         ">= 1",
     ),
     ('kind = "ninfer"', 'kind = "nvinfer"', 37, "engines.kind", "ninfer, llama_cpp"),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from genai_prices.data import providers as bundled_providers
 from genai_prices.types import (
     ConditionalPrice,
     ModelInfo,
@@ -35,6 +36,34 @@ _WRITES = {
     "cache_write_1h_mtok": "1h",
 }
 _FEE = "requests_kcount"
+
+
+class GenaiPrices:
+    """The sheets of genai-prices' models, by `provider/model`; each is made when asked for."""
+
+    def __init__(self, providers: list[Provider] | None = None) -> None:
+        """Over the data of the package itself, or over newer data of the same shape."""
+        found = bundled_providers if providers is None else providers
+        self._providers = {provider.id: provider for provider in found}
+
+    def names(self) -> list[str]:
+        """The name of every model that is sold by the token."""
+        return [
+            f"{provider.id}/{model.id}"
+            for provider in self._providers.values()
+            for model in provider.models
+            if sheet_of(provider, model) is not None
+        ]
+
+    def sheet(self, name: str) -> Sheet | None:
+        """The sheet of a model's id, else of the model that knows this name as its own."""
+        home, _, asked = name.partition("/")
+        provider = self._providers.get(home)
+        if provider is None:
+            return None
+        exact = next((model for model in provider.models if model.id == asked), None)
+        model = exact or provider.find_model(asked)
+        return sheet_of(provider, model) if model else None
 
 
 def sheet_of(provider: Provider, model: ModelInfo) -> Sheet | None:

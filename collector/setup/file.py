@@ -29,7 +29,10 @@ def text(given: Mapping[str, Any]) -> str:
     parts = [HEAD]
     for field in msgspec.structs.fields(Settings):
         struct, many = _struct(field.type)
-        parts += _tables(field.encode_name, struct, many, given.get(field.encode_name))
+        name = field.encode_name
+        if get_origin(field.type) is dict:
+            name += '."CNY/USD"'  # any key will do
+        parts += _tables(name, struct, many, given.get(field.encode_name))
     return "\n".join(parts)
 
 
@@ -95,14 +98,14 @@ def _words(field: FieldInfo) -> str:
 
 
 def _struct(kind: Any) -> tuple[Any, bool]:
-    """The table that a field holds, and whether it holds a list of them; None for a plain key."""
+    """The table that a field holds, and whether it holds several; None for a plain key."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in (Union, types.UnionType):
         kind = next(part for part in get_args(kind) if part is not type(None))
-    if get_origin(kind) is list:
-        inner, _ = _struct(get_args(kind)[0])
-        return inner, True
+    if get_origin(kind) in (list, dict):
+        inner, _ = _struct(get_args(kind)[-1])
+        return inner, inner is not None
     is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     return (kind if is_struct else None), False
 
