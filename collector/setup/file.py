@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -71,14 +72,18 @@ def _keys(struct: Any, given: Mapping[str, Any]) -> Iterator[str]:
         elif field.default not in (msgspec.NODEFAULT, None):
             yield _commented(f"# {name} = {value(field.default)}", words)
         elif words:
-            yield f"# {name}: {words}"
+            yield _comment(f"{name}: {words}")
 
 
 def _commented(line: str, words: str) -> str:
     if not words:
         return line
     beside = f"{line}  # {words}"
-    return beside if len(beside) <= WIDTH else f"# {words}\n{line}"
+    return beside if len(beside) <= WIDTH else f"{_comment(words)}\n{line}"
+
+
+def _comment(words: str) -> str:
+    return fill(words, WIDTH, initial_indent="# ", subsequent_indent="#   ")
 
 
 def _words(field: FieldInfo) -> str:
