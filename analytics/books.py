@@ -13,6 +13,7 @@ from analytics.periods import day_at
 from analytics.read import Ledger
 from analytics.rig import Card, cards, in_force
 from analytics.states import BUCKET_NS, buckets_between, partition
+from analytics.tellings import NEARBY_NS, joined
 from analytics.timeline import timeline
 from collector.clock import SECOND_NS
 from collector.settings import EngineSettings, Settings
@@ -58,12 +59,12 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     to_ns = max(from_ns, min(to_ns, now_ns))
     first, last = day_at(from_ns, settings.zone).from_ns, day_at(to_ns - 1, settings.zone).to_ns
     days = (first, min(last, now_ns))
-    pad = settings.usage.active_gap_ns
+    pad = around_ns(settings)
     low, high = first - pad, min(last + pad, now_ns)
     # Whole UTC days, as the sampling period is told per day; two more to see across a gap.
     sampled = (_floor_day(first - LOOKBACK_NS), _floor_day(days[1] + LOOKBACK_NS) + DAY_NS)
     assigned = in_force(settings, from_ns)
-    attempts = ledger.frame("attempts", low - LOOKBACK_NS, high, ends_after_ns=low)
+    attempts = joined(ledger.frame("attempts", low - LOOKBACK_NS, high, ends_after_ns=low))
     host = host_facts(ledger.frame("host_events", 0, now_ns))
     engines = host.once(ledger.frame("engines", 0, days[1]))
     rows = timeline(attempts, assigned, _slots(assigned, engines))
@@ -92,6 +93,11 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
         intervals=intervals,
         host=host,
     )
+
+
+def around_ns(settings: Settings) -> int:
+    """How far beyond a day its requests are read: as far as they bear on it."""
+    return max(settings.usage.active_gap_ns, NEARBY_NS)
 
 
 def _account(

@@ -20,7 +20,7 @@ from uuid import uuid4
 import msgspec
 import polars as pl
 
-from analytics.books import DAY_NS, LOOKBACK_NS, keep_books
+from analytics.books import DAY_NS, LOOKBACK_NS, around_ns, keep_books
 from analytics.day import DETAILS, Day, Details, split
 from analytics.evidence import WITNESS_HOLDS_NS
 from analytics.host import HostFacts, host_facts
@@ -117,7 +117,7 @@ class Shelf:
             day = day_at(start, self.settings.zone)
             end = min(day.to_ns, to_ns)
             whole = (start, end) == (day.from_ns, day.to_ns)
-            settled = end + self.settings.usage.active_gap_ns <= self.now_ns
+            settled = end + around_ns(self.settings) <= self.now_ns
             yield Span(day.name, start, end, whole and settled)
             start = end
 
@@ -229,9 +229,9 @@ class Shelf:
         return [breaks.tolist(), steps, off.tolist(), clip(host.twice, 0, until_ns).tolist()]
 
     def _fingerprint(self, span: Span, sampled_until_ns: int) -> str:
-        gap = self.settings.usage.active_gap_ns
+        around = around_ns(self.settings)
         hours = [
-            ("attempt", span.from_ns - gap, span.to_ns + gap),
+            ("attempt", span.from_ns - around, span.to_ns + around),
             ("heartbeat", span.from_ns - WITNESS_HOLDS_NS, span.to_ns),
             ("sample", span.from_ns - LOOKBACK_NS - DAY_NS, sampled_until_ns),
         ]

@@ -16,13 +16,14 @@ import msgspec
 import pytest
 from rig.ledger import SECOND, START, attempt, engine, heartbeats, sample, settings
 from rig.oracle import Books as Oracle
+from rig.oracle import ns_of
 from rig.oracle_groups import LABELS, carried
 
 from analytics.month import month
 from analytics.periods import Period, day_at, month_of
 from analytics.read import Ledger
 from collector.clock import from_ns
-from collector.events import Event, Host
+from collector.events import Attempt, Event, Host
 from collector.settings import (
     Electricity,
     EngineSettings,
@@ -150,11 +151,38 @@ def happenings(dice: random.Random, span: Period) -> list[Event]:
             duration_ns=dice.randint(1, 90_000 * SECOND),
         )
     )
-    unique = {(e.source, e.event_id): e for e in made}
-    return list(unique.values())
+    unique = list({(e.source, e.event_id): e for e in made}.values())
+    return unique + witnesses(dice, unique)
 
 
-def told(dice: random.Random, events: list[Event], path: Path) -> Ledger:
+def witnesses(dice: random.Random, events: list[Event]) -> list[Event]:
+    """What other sources tell of the same attempts, by other clocks and with other names."""
+    made: list[Event] = []
+    for n, event in enumerate(events):
+        if not isinstance(event, Attempt):
+            continue
+        for source in dice.choice([[], [], ["tap"], ["engine_log", "otlp"], ["router", "tap"]]):
+            ids = {"request_id": f"q{n}", "response_id": dice.choice([None, "c", f"c{n}"])}
+            events[n] = msgspec.structs.replace(event, **ids)
+            lost = dice.choice([{}, {"request_id": None}, {"response_id": None}])
+            late_us = dice.randint(-3_000_000, 3_000_000)
+            made.append(
+                msgspec.structs.replace(
+                    events[n],
+                    source=source,
+                    received_at=event.received_at + dt.timedelta(microseconds=late_us),
+                    duration_ns=max(0, event.duration_ns + dice.randint(-(10**9), 10**9)),
+                    output_tokens=dice.choice([None, 9]),
+                    usage_source=dice.choice(["engine", "estimated"]),
+                    project=dice.choice([None, "r"]),
+                    gpus=[],
+                    **lost,
+                )
+            )
+    return made
+
+
+def kept(dice: random.Random, events: list[Event], path: Path) -> Ledger:
     """The events as a careless world tells them: twice, shuffled, first in a wrong version."""
     early = [
         msgspec.structs.replace(event, duration_ns=event.duration_ns + 7)
@@ -192,7 +220,7 @@ def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
     period = month_of(name, made.zone)
     now = period.to_ns + dice.choice([0, 10**12, 10**15])
     events = [e for e in happenings(dice, period) if _told_at(e) <= now]
-    document = month(told(dice, events, tmp_path / "ledger"), made, period, now)
+    document = month(kept(dice, events, tmp_path / "ledger"), made, period, now)
     second = [Oracle(events, made, start, end, now) for start, end in spans(made, period)]
 
     states_ns: dict[str, int] = defaultdict(int)
@@ -222,6 +250,12 @@ def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
             for r in rows
             if r["full_cost_nano"]
         } == {name: (own, full) for name, (own, full, _) in carried(second, label).items() if full}
+    told = [(ns_of(a.received_at) + a.duration_ns, a) for a in second[0].attempts()]
+    ended = [a for at, a in told if period.from_ns <= at < min(period.to_ns, now)]
+    for kind in ("input", "cache_read", "output"):
+        counted = [getattr(a, f"{kind}_tokens") or 0 for a in ended]
+        assert document["tokens"][kind] == sum(counted)
+    assert document["tokens"]["attempts"] == len(ended)
     by_card = sum(day.to_ns - day.from_ns for day in _days(period, made))
     assert period.to_ns - period.from_ns == by_card
 

@@ -1,40 +1,29 @@
 -- reads: attempt
--- Attempts placed in the range that end after an instant, in the order that breaks ties. The same
--- attempt told by several sources is one row: the source that stands nearest to the engine counts,
--- and the others fill what it does not know.
+-- What was told of attempts placed in the range that end after an instant, in the order that breaks
+-- ties, with the ids that several sources told: `tellings.joined` makes one row of each attempt.
 WITH told AS (
-    SELECT
-        *,
-        CASE source WHEN 'tap' THEN 0 WHEN 'router' THEN 1 WHEN 'engine_log' THEN 2 ELSE 3 END AS rank
+    SELECT *
     FROM attempt
     WHERE received_at_ns >= $from_ns AND received_at_ns < $to_ns
         AND received_at_ns + duration_ns > $ends_after_ns
 ),
 
-several AS (
-    SELECT request_id, attempt_no
-    FROM told
+several AS (SELECT * FROM told WHERE (SELECT min(source) <> max(source) FROM told)),
+
+requests AS (
+    SELECT request_id
+    FROM several
     WHERE request_id IS NOT NULL
-    GROUP BY request_id, attempt_no
-    HAVING count(DISTINCT source) > 1
+    GROUP BY request_id
+    HAVING min(source) <> max(source)
 ),
 
-joined AS (
-    SELECT told.* REPLACE (
-        coalesce(input_tokens, max(input_tokens) OVER one) AS input_tokens,
-        coalesce(cache_read_tokens, max(cache_read_tokens) OVER one) AS cache_read_tokens,
-        coalesce(output_tokens, max(output_tokens) OVER one) AS output_tokens,
-        coalesce(ttft_ns, min(ttft_ns) OVER one) AS ttft_ns,
-        coalesce(session, max(session) OVER one) AS session,
-        coalesce(project, max(project) OVER one) AS project,
-        coalesce(key, max(key) OVER one) AS key
-    )
-    FROM told
-    SEMI JOIN several USING (request_id, attempt_no)
-    WINDOW one AS (PARTITION BY request_id, attempt_no)
-    QUALIFY row_number() OVER (
-        PARTITION BY request_id, attempt_no ORDER BY rank, source, event_id
-    ) = 1
+responses AS (
+    SELECT response_id
+    FROM several
+    WHERE response_id IS NOT NULL
+    GROUP BY response_id
+    HAVING min(source) <> max(source)
 ),
 
 retried AS (
@@ -42,18 +31,14 @@ retried AS (
     FROM told
     WHERE request_id IS NOT NULL AND attempt_no > 1
     GROUP BY request_id
-),
-
-every AS (
-    SELECT * FROM joined
-    UNION ALL
-    SELECT told.* FROM told ANTI JOIN several USING (request_id, attempt_no)
 )
 
 SELECT
     source,
     event_id,
     request_id,
+    requests.request_id AS shared_request,
+    responses.response_id AS shared_response,
     engine,
     model,
     project,
@@ -77,6 +62,8 @@ SELECT
     prefix_tokens,
     -- An earlier try of a request that was tried again is no request of its own.
     attempt_no >= coalesce(last_no, 0) AS is_request
-FROM every
+FROM told
+LEFT JOIN requests USING (request_id)
+LEFT JOIN responses USING (response_id)
 LEFT JOIN retried USING (request_id)
 ORDER BY source, event_id

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from statistics import median_low
 from typing import Any
 
+from rig.oracle_tellings import one_each
+
 from collector.events import Attempt, Engine, Event, Heartbeat, Host, Sample
 from collector.settings import Settings
 
@@ -113,6 +115,10 @@ class Books:
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
+    def attempts(self) -> list[Attempt]:
+        """Each attempt once, whoever told of it."""
+        return one_each(self.of(Attempt))
+
     def cards_of(self, request: Request) -> list[str]:
         declared = self.engines.get(request.event.engine)
         return list(request.event.gpus) or (list(declared.gpus) if declared else [])
@@ -120,7 +126,7 @@ class Books:
     def _requests(self) -> list[Request]:
         queues: dict[str, list[Request]] = defaultdict(list)
         in_order = sorted(
-            self.of(Attempt),
+            self.attempts(),
             key=lambda e: (
                 ns_of(e.received_at) + (e.dispatch_ns or 0),
                 e.source,
