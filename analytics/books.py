@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analytics import cost, energy
+from analytics.active_gap import reach_ns
 from analytics.card_time import card_time
 from analytics.evidence import Evidence, gather
 from analytics.host import HostFacts, host_facts
@@ -97,7 +98,7 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
 
 def around_ns(settings: Settings) -> int:
     """How far beyond a day its requests are read: as far as they bear on it."""
-    return max(settings.usage.active_gap_ns, NEARBY_NS)
+    return max(reach_ns(settings.usage.active_gap_ns), NEARBY_NS)
 
 
 def _account(

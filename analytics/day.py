@@ -11,8 +11,10 @@ from typing import Any, Protocol
 import polars as pl
 
 from analytics import rollup
+from analytics.active_gap import headroom_ns
 from analytics.books import Books
 from analytics.cost import NO_REQUEST, money_nano, priced
+from analytics.emitted import emitted
 from analytics.evidence import GAP_PERIODS
 from analytics.intervals import union
 from analytics.periods import day_at
@@ -22,6 +24,10 @@ from collector.settings import Settings
 
 CELL = ["card", "bucket_ns", "state"]
 DETAILS = ("costs", "ended")
+SUMS = [
+    "ns", "unattributed_ns", "host_off_ns", "capital_nano", "energy_nano", "unattributed_nano",
+    "known_ns", "energy_uj", "mixed_ns", "host_uj", *rollup.WORK, "emitted_tokens",
+]  # fmt: skip
 
 
 class Details(Protocol):
@@ -37,11 +43,13 @@ class Day:
 
     cells: by card (and its pool), bucket_ns and state: ns, host_off_ns, capital_nano, energy_nano,
     energy_uj, host_uj, known_ns (time whose energy is known), idle_uj and marginal_nano (None
-    where the idle draw or a price is unknown), mixed_ns, unattributed_ns, unattributed_nano.
+    where the idle draw or a price is unknown), mixed_ns, unattributed_ns, unattributed_nano, time
+    and money by kind (`rollup.WORK`) and emitted_tokens (`emitted.emitted`).
     work: busy time and money by kind, by the finest labels (`rollup.work`).
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
-    facts: unassigned_nano, resets, pending_ns, gaps ([start, end] ns), clock_steps ([at, step] ns)
-    and peaks (by card).
+    ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
+    facts: unassigned_nano, resets, pending_ns, gaps ([start, end] ns), clock_steps ([at, step]
+    ns), headroom_ns (at other gaps, `active_gap.headroom_ns`) and peaks (by card).
     """
 
     name: str
@@ -50,6 +58,7 @@ class Day:
     cells: pl.DataFrame
     work: pl.DataFrame
     tallies: pl.DataFrame
+    ends: pl.DataFrame
     facts: dict[str, Any]
     details: Details = field(repr=False)
 
@@ -78,8 +87,8 @@ class Held:
 
 def split(books: Books, settings: Settings) -> list[Day]:
     """Cut books into local days. Every leaf of the books is in exactly one day."""
-    cells = _cells(books, settings)
     leaves = rollup.leaves(books)
+    cells = _cells(books, settings, leaves)
     ended = rollup.ended(books)
     days = []
     for name, start, end in _spans(books, settings):
@@ -93,6 +102,7 @@ def split(books: Books, settings: Settings) -> list[Day]:
                 cells=_within(cells, "bucket_ns", start, end),
                 work=rollup.work(costs),
                 tallies=rollup.tallies(over),
+                ends=rollup.ends(over),
                 facts=_facts(books, settings, start, end),
                 details=Held({"costs": costs, "ended": over}),
             )
@@ -109,7 +119,7 @@ def _spans(books: Books, settings: Settings) -> Iterator[tuple[str, int, int]]:
         start = end
 
 
-def _cells(books: Books, settings: Settings) -> pl.DataFrame:
+def _cells(books: Books, settings: Settings, requests: pl.DataFrame) -> pl.DataFrame:
     alone = pl.col("request") == NO_REQUEST
     busy = pl.col("state") == "busy"
     time = books.leaves.group_by(CELL).agg(
@@ -128,11 +138,14 @@ def _cells(books: Books, settings: Settings) -> pl.DataFrame:
     )
     cards = books.card_energy.rename({"ns": "known_ns"})
     host = books.host_energy.rename({"energy_uj": "host_uj"})
-    cells = time.join(off, on=CELL, how="left")
-    for more in (money, cards, host):
+    work = rollup.by_kind(requests, CELL[:2])
+    tokens = _within(emitted(books.rows, books.cards), "bucket_ns", books.from_ns, books.to_ns)
+    # A request of no length puts out its tokens in no time.
+    done = work.join(tokens, on=CELL[:2], how="full", coalesce=True)
+    cells = time.join(done.with_columns(state=pl.lit("busy")), on=CELL, how="full", coalesce=True)
+    for more in (off, money, cards, host):
         cells = cells.join(more, on=CELL, how="left")
-    zero = ["capital_nano", "energy_nano", "unattributed_nano", "energy_uj", "host_uj"]
-    cells = cells.with_columns(pl.col([*zero, "known_ns", "mixed_ns"]).fill_null(0))
+    cells = cells.with_columns(pl.col(SUMS).fill_null(0))
     cells = cells.join(rollup.pools(books), on="card", how="left")
     return cells.with_columns(marginal_nano=_marginal(settings)).sort(CELL)
 
@@ -153,6 +166,9 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
         "resets": len(resets),
         "pending_ns": _pending_ns(books, end),
         "clock_steps": [step for step in books.host.steps if start <= step[0] < end],
+        "headroom_ns": headroom_ns(
+            books.evidence, books.states, settings.usage.active_gap_ns, start, end
+        ),
         "gaps": [[int(a), int(b)] for a, b in gaps],
         "peaks": {card: peak.as_dict() for card, peak in found.items()},
     }
@@ -180,7 +196,7 @@ def spent() -> pl.Expr:
 
 
 def joined(days: list[Day], part: str) -> pl.DataFrame:
-    """One frame (`cells`, `work` or `tallies`) over several days."""
+    """One frame (`cells`, `work`, `tallies` or `ends`) over several days."""
     frames: list[pl.DataFrame] = [getattr(day, part) for day in days]
     return pl.concat(frames)
 

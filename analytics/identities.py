@@ -1,22 +1,30 @@
 """What must hold to the unit before a number is shown. A report that fails one is not published."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from analytics.group_identities import LABELS, PLACES, Pairs, labelled, placed
 from analytics.utilization import Layers
+
+Exact = Iterable[tuple[str, Layers, int]]  # a name, its layers, the tokens they multiply to
 
 
 class BrokenIdentity(RuntimeError):
     """The books do not add up: a defect of the program, never to be published over."""
 
 
-def check(month: Mapping[str, Any], layers: Layers, smallest_leaf: int) -> None:
+def check(month: Mapping[str, Any], exact: Exact, smallest_leaf: int) -> None:
     """Recompute every identity of a month. Raises BrokenIdentity with both sides of each.
 
-    `smallest_leaf` is the least of the leaves' time and money, none of which may be negative.
+    `exact` are the layers of the month and its groups, unrounded; `smallest_leaf` is the least of
+    the leaves' time and money, none of which may be negative.
     """
-    broken = [f"{what}: {left} ≠ {right}" for what, left, right in _pairs(month, layers)
-              if left != right]  # fmt: skip
+    pairs = _whole(month) + _layers(exact)
+    for label in LABELS:
+        pairs += labelled(month, label)
+    for place in PLACES:
+        pairs += placed(month, place)
+    broken = [f"{what}: {left} ≠ {right}" for what, left, right in pairs if left != right]
     if smallest_leaf < 0:
         broken.append(f"a leaf is negative: {smallest_leaf}")
     if broken:
@@ -25,9 +33,9 @@ def check(month: Mapping[str, Any], layers: Layers, smallest_leaf: int) -> None:
         )
 
 
-def _pairs(month: Mapping[str, Any], layers: Layers) -> list[tuple[str, Any, Any]]:
+def _whole(month: Mapping[str, Any]) -> Pairs:
     cost, by_state = month["cost_nano"], month["states_cost_nano"]
-    pairs = [
+    pairs: Pairs = [
         ("Σ states = capacity", sum(month["states_ns"].values()), month["capacity_ns"]),
         ("Σ states' cost = total", sum(by_state.values()), cost["total"]),
         ("capital + energy = total", cost["capital"] + cost["energy"], cost["total"]),
@@ -41,16 +49,26 @@ def _pairs(month: Mapping[str, Any], layers: Layers) -> list[tuple[str, Any, Any
             month["card_time_ns"] + month["quality"]["unattributed_ns"],
             month["states_ns"]["busy"],
         ),
+        (
+            "Σ unallocated by state = unallocated",
+            sum(month["unallocated_by_state_nano"].values()),
+            month["unallocated_cost_nano"],
+        ),
     ]
     if month["waterfall_nano_per_mtok"] is not None:
         steps = sum(step["nano_per_mtok"] for step in month["waterfall_nano_per_mtok"])
         pairs.append(("Σ waterfall = full price", steps, month["cost_per_mtok"]["full"]["output"]))
-    for name, groups in month["groups"].items():
-        busy = sum(group["busy_cost_nano"] for group in groups)
-        pairs.append((f"Σ busy cost by {name} = requests", busy, month["requests_cost_nano"]))
-        full = sum(group["full_cost_nano"] for group in groups) + month["unallocated_cost_nano"]
-        pairs.append((f"Σ full cost by {name} = total", full, cost["total"]))
-    if layers.hours is not None and layers.occupancy is not None and layers.throughput is not None:
-        product = layers.hours * layers.occupancy * layers.throughput * layers.rated_capacity
-        pairs.append(("l1·l2·l3·capacity = output tokens", product, month["tokens"]["output"]))
+    quiet = month["states_ns"]["headroom"] + month["states_ns"]["idle"]
+    for gap in ("half", "twice"):
+        told = month["active_gap"][gap]
+        moved = told["headroom_ns"] + told["idle_ns"]
+        pairs.append((f"headroom + idle at {gap} the gap = at the gap", moved, quiet))
     return pairs
+
+
+def _layers(exact: Exact) -> Pairs:
+    return [
+        (f"l1·l2·l3·capacity of {name} = output tokens", layers.product, tokens)
+        for name, layers, tokens in exact
+        if layers.product is not None
+    ]

@@ -6,10 +6,12 @@ from typing import Any
 
 import polars as pl
 
+from analytics.active_gap import reach_ns, sensitivity
 from analytics.compare import compare
 from analytics.day import Day, joined, spent
 from analytics.groups import carried, groups
 from analytics.identities import check
+from analytics.machine_groups import machine_groups
 from analytics.periods import Period
 from analytics.quality import at_least, embedding_ns, flags, quality
 from analytics.read import Ledger
@@ -70,7 +72,7 @@ def summarize(
     do not add up.
     """
     cells, work, tallies = (joined(days, part) for part in ("cells", "work", "tallies"))
-    tokens = _tokens(tallies)
+    tokens = _tokens(tallies, cells)
     states_ns, states_cost = _by_state(cells, "ns"), _by_state(cells, "nano")
     unassigned = sum(day.facts["unassigned_nano"] for day in days)
     cost = _cost(cells, unassigned)
@@ -80,7 +82,8 @@ def summarize(
     ratios = layers(ns, found, tokens["output"])
     marginal, marginal_known = _marginal(cells)
     shares = carried(work, cells)
-    shared = sum(int(shares[f"{state}_nano"].sum()) for state in STATES)
+    left = _unallocated({**states_cost, "unassigned": unassigned}, shares)
+    by_place, exact = machine_groups(days, found, settings)
     counted = quality(days, settings)
     reasons = at_least(counted, settings)
     document: dict[str, Any] = {
@@ -89,7 +92,7 @@ def summarize(
             "from": instant(period.from_ns).isoformat(),
             "to": instant(period.to_ns).isoformat(),
             "time_zone": settings.rig.time_zone,
-            "provisional": now_ns < period.to_ns + settings.usage.active_gap_ns,
+            "provisional": now_ns < period.to_ns + reach_ns(settings.usage.active_gap_ns),
         },
         "rig": settings.rig.name,
         "currency": settings.rig.currency,
@@ -101,7 +104,8 @@ def summarize(
         "card_time_ns": _sum(work, "ns"),
         "requests_cost_nano": _sum(work, "nano"),
         "unattributed_cost_nano": int(cells["unattributed_nano"].sum()),
-        "unallocated_cost_nano": cost["total"] - shared,
+        "unallocated_cost_nano": sum(left.values()),
+        "unallocated_by_state_nano": left,
         "marginal_cost_nano": marginal,
         "marginal_at_least": not marginal_known,
         "tokens": tokens,
@@ -111,7 +115,13 @@ def summarize(
         ),
         "cost_per_mtok": _prices(work, tokens, cost["total"], states_cost["busy"], marginal),
         "energy_uj": _energy(cells, counted),
-        "groups": groups(shares, tallies),
+        "active_gap": sensitivity(
+            ns,
+            found,
+            [day.facts["headroom_ns"] for day in days],
+            settings.usage.active_gap_ns,
+        ),
+        "groups": {**groups(shares, work, tallies, found), **by_place},
         "compare": compare(
             days, settings.compare.prices, settings.rig.currency, cost["total"], marginal
         ),
@@ -119,13 +129,15 @@ def summarize(
     }
     throughput = document["layers"]["throughput"]
     counted["flags"] = flags(counted, reasons, found, throughput, embedding_ns(days))
-    check(document, ratios, _leaves(cells, work))
+    whole = ("the period", ratios, tokens["output"])
+    check(document, [whole, *exact], _leaves(cells, work))
     return document
 
 
-def _tokens(tallies: pl.DataFrame) -> dict[str, int]:
+def _tokens(tallies: pl.DataFrame, cells: pl.DataFrame) -> dict[str, int]:
     """Sums of what is known. `split_new` is the uncached input, `split_output` the output, of the
-    attempts whose time could be split into kinds."""
+    attempts whose time could be split into kinds; `emitted` what the cards put out in the period,
+    whenever the attempt ended."""
     columns = {
         "input": "input_tokens",
         "cache_read": "cache_read_tokens",
@@ -136,7 +148,8 @@ def _tokens(tallies: pl.DataFrame) -> dict[str, int]:
         "attempts": "attempts",
         "missing_usage": "missing_usage",
     }
-    return {name: int(tallies[column].sum()) for name, column in columns.items()}
+    told = {name: int(tallies[column].sum()) for name, column in columns.items()}
+    return {**told, "emitted": int(cells["emitted_tokens"].sum())}
 
 
 def _by_state(cells: pl.DataFrame, figure: str) -> dict[str, int]:
@@ -163,6 +176,12 @@ def _marginal(cells: pl.DataFrame) -> tuple[int | None, bool]:
     if told.is_empty():
         return None, False
     return int(told["marginal_nano"].sum()), int(told["known_ns"].sum()) == int(busy["ns"].sum())
+
+
+def _unallocated(cost: Mapping[str, int], shares: pl.DataFrame) -> dict[str, int]:
+    """What no group carries, by state."""
+    carried = {state: int(shares[f"{state}_nano"].sum()) for state in STATES}
+    return {state: nano - carried.get(state, 0) for state, nano in cost.items()}
 
 
 def _prices(
@@ -194,16 +213,11 @@ def _price(
 
 
 def _layers(ratios: Layers, found: dict[str, Peak]) -> dict[str, Any]:
-    def number(ratio: Fraction | None) -> float | None:
-        return None if ratio is None else float(ratio)
-
     def told(at_ns: int | None) -> str | None:
         return None if at_ns is None else instant(at_ns).isoformat()
 
     return {
-        "hours": number(ratios.hours),
-        "occupancy": number(ratios.occupancy),
-        "throughput": number(ratios.throughput),
+        **ratios.as_floats(),
         "peak": {
             card: {
                 "tokens_per_second": peak.utok_per_s / 1e6,

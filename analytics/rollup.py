@@ -8,6 +8,7 @@ import polars as pl
 
 from analytics.books import Books
 from analytics.cost import NO_REQUEST
+from analytics.states import BUCKET_NS
 from analytics.timeline import PREFILL_ONLY
 
 KINDS = ("new", "output", "unsplit")
@@ -18,7 +19,7 @@ ENDED = [
     "received_ns", "end_ns",
     "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
     "prefix", "prefix_tokens",
-    "is_request", "is_carded", "is_odd", "is_split",
+    "card", "is_request", "is_carded", "is_odd", "is_split",
 ]  # fmt: skip
 
 
@@ -66,11 +67,14 @@ def work(costs: pl.DataFrame) -> pl.DataFrame:
 
 
 def ended(books: Books) -> pl.DataFrame:
-    """The attempts as the ledger tells them (`ENDED`), and whether each is in the books
-    (`is_carded`), impossible (`is_odd`) and split into kinds (`is_split`)."""
-    carded = books.rows.filter(pl.col("card").is_in([card.uuid for card in books.cards]))
+    """The attempts as the ledger tells them (`ENDED`), with the first card of the rig that each
+    ran on, and whether it is in the books (`is_carded`: on any card), impossible (`is_odd`) and
+    split into kinds (`is_split`)."""
     names = ["source", "event_id"]
-    carded = carded.select(*names, is_carded=pl.lit(True)).unique(names)
+    carded = books.rows.filter(pl.col("card").is_in([card.uuid for card in books.cards]))
+    carded = (
+        carded.sort("request", "card_no").unique("request", keep="first").select(*names, "card")
+    )
     since = pl.col("start_ns") - pl.col("received_at_ns")
     odd = (
         (pl.col("cache_read_tokens") > pl.col("input_tokens"))
@@ -83,7 +87,7 @@ def ended(books: Books) -> pl.DataFrame:
     )
     told = books.attempts.join(carded, on=names, how="left", maintain_order="left")
     return told.with_columns(
-        pl.col("is_carded").fill_null(False),
+        is_carded=pl.col("card").is_not_null(),
         received_ns=pl.col("received_at_ns"),
         is_odd=odd.fill_null(False),
         is_split=pl.col("first_token_ns").is_not_null() | pl.col("operation").is_in(PREFILL_ONLY),
@@ -93,19 +97,19 @@ def ended(books: Books) -> pl.DataFrame:
 def tallies(ended: pl.DataFrame) -> pl.DataFrame:
     """Counts and sums of attempts by the finest combination of labels and operation.
 
-    Token sums are of what is known. `split_new` is the uncached input, `split_output` the output,
-    of the attempts whose time could be split into kinds; `request_input_tokens` and
-    `request_output_tokens` leave earlier tries out, and are None where no request told any.
+    Token sums are of what is known, and None where nothing is. `split_new` is the uncached input,
+    `split_output` the output, of the attempts whose time could be split into kinds. `requests`
+    leaves earlier tries of the same request out; their tokens count.
     """
     by = [*LABELS, "operation"]
     given, cached, put_out = (
         pl.col(f"{name}_tokens") for name in ("input", "cache_read", "output")
     )
-    split, request = pl.col("is_split"), pl.col("is_request")
+    split = pl.col("is_split")
     source = pl.col("usage_source")
     counts = {
         "attempts": pl.lit(True),
-        "requests": request,
+        "requests": pl.col("is_request"),
         "missing_usage": given.is_null() | put_out.is_null(),
         "missing_output": put_out.is_null(),
         "missing_cached": cached.is_null(),
@@ -116,13 +120,23 @@ def tallies(ended: pl.DataFrame) -> pl.DataFrame:
     }
     flagged = ended.with_columns(flag.cast(pl.Int64).alias(name) for name, flag in counts.items())
     sums = flagged.group_by(by).agg(
-        pl.col([*counts, "input_tokens", "cache_read_tokens", "output_tokens"]).sum(),
+        pl.col(list(counts)).sum(),
+        *(
+            known_sum(pl.col(tokens))
+            for tokens in ("input_tokens", "cache_read_tokens", "output_tokens")
+        ),
         (given - cached).filter(split).sum().alias("split_new"),
         put_out.filter(split).sum().alias("split_output"),
-        known_sum(given.filter(request)).alias("request_input_tokens"),
-        known_sum(put_out.filter(request)).alias("request_output_tokens"),
     )
     return sums.sort(by)
+
+
+def ends(ended: pl.DataFrame) -> pl.DataFrame:
+    """Requests by the bucket in which they ended and their first card (None: on none)."""
+    by = ["bucket_ns", "card"]
+    bucket = pl.col("end_ns") // BUCKET_NS * BUCKET_NS
+    whole = ended.filter("is_request").with_columns(bucket_ns=bucket)
+    return whole.group_by(by).agg(pl.len().cast(pl.Int64).alias("requests")).sort(by)
 
 
 def known_sum(values: pl.Expr) -> pl.Expr:

@@ -27,8 +27,9 @@ def timeline(
     many, in order of time.
 
     Columns beside the attempt's own: `request` (its place in the order of (source, event_id)),
-    `card`, `n_cards` (of its engine), `pool`, and the instants `start_ns` ≤ `compute_ns` ≤
-    `split_ns` ≤ `end_ns`, with `first_kind` before the split and `second_kind` after it.
+    `card`, `card_no` and `n_cards` (its place and their number), `pool`, and the instants
+    `start_ns` ≤ `compute_ns` ≤ `split_ns` ≤ `end_ns`, with `first_kind` before the split and
+    `second_kind` after it.
     """
     placed = _with_cards(attempts, engines)
     compute = _compute_starts(placed, slots)
@@ -46,7 +47,9 @@ def timeline(
         second_kind=pl.lit("output"),
         n_cards=pl.col("cards").list.len().cast(pl.Int64),
     )
-    return placed.explode("cards").rename({"cards": "card"}).drop_nulls("card")
+    numbered = placed.with_columns(card_no=pl.int_ranges(pl.col("cards").list.len()))
+    rows = numbered.explode("cards", "card_no").rename({"cards": "card"})
+    return rows.drop_nulls("card")
 
 
 def _with_cards(attempts: pl.DataFrame, engines: Mapping[str, EngineSettings]) -> pl.DataFrame:

@@ -148,6 +148,18 @@ class Layers:
     throughput: Fraction | None
     rated_capacity: Fraction
 
+    @property
+    def product(self) -> Fraction | None:
+        """What the layers and the capacity multiply to; None where a layer has no denominator."""
+        if self.hours is None or self.occupancy is None or self.throughput is None:
+            return None
+        return self.hours * self.occupancy * self.throughput * self.rated_capacity
+
+    def as_floats(self) -> dict[str, float | None]:
+        """For showing."""
+        ratios = {"hours": self.hours, "occupancy": self.occupancy, "throughput": self.throughput}
+        return {name: None if ratio is None else float(ratio) for name, ratio in ratios.items()}
+
 
 def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int) -> Layers:
     """The three layers from time by card and state (card, state, ns), cards weighted by peak.
@@ -175,6 +187,14 @@ def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int) -> L
     )
 
 
+def throughput(
+    ns: Mapping[str, int], found: Mapping[str, Peak], output_tokens: int
+) -> Fraction | None:
+    """Tokens ÷ what the cards' peaks would have put out in their time, ns by card."""
+    rated = sum(found[card].utok_per_s * time for card, time in ns.items() if card in found)
+    return Fraction(output_tokens * MTOK * SECOND_NS, rated) if rated else None
+
+
 def waterfall(
     cost: Mapping[str, int], unassigned: int, throughput: Fraction | None, output_tokens: int
 ) -> list[dict[str, object]] | None:
@@ -182,18 +202,28 @@ def waterfall(
 
     Without a peak rate all busy cost stands at peak. None when no token was put out.
     """
+    found = steps({**cost, "unassigned": unassigned}, throughput, output_tokens)
+    if found is None:
+        return None
+    return [{"step": step, "nano_per_mtok": nano} for step, nano in found.items()]
+
+
+def steps(
+    cost: Mapping[str, int], throughput: Fraction | None, output_tokens: int
+) -> dict[str, int] | None:
+    """The waterfall's steps by name, of those costs that are given."""
     if output_tokens <= 0:
         return None
     at_peak = cost["busy"] if throughput is None else int(cost["busy"] * throughput)
     parts = {**cost, "at_peak": at_peak, "below_peak": cost["busy"] - at_peak}
-    parts["unassigned"] = unassigned
-    running, priced, steps = 0, 0, []
+    running, priced, found = 0, 0, {}
     for step in WATERFALL:
-        running += parts[step]
-        reached = per_mtok_nano(running, output_tokens)
-        steps.append({"step": step, "nano_per_mtok": reached - priced})
-        priced = reached
-    return steps
+        if step in parts:
+            running += parts[step]
+            reached = per_mtok_nano(running, output_tokens)
+            found[step] = reached - priced
+            priced = reached
+    return found
 
 
 def per_mtok_nano(nano: int | Fraction, tokens: int) -> int:

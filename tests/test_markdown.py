@@ -43,6 +43,10 @@ def month(**changes: Any) -> dict[str, Any]:
             "throughput": None,
             "peak": {"GPU-a": {"tokens_per_second": 100.0, "source": "declared", "from": None}},
         },
+        "active_gap": {
+            name: {"gap_ns": HOUR // of, "headroom_ns": 0, "idle_ns": 3 * HOUR}
+            for name, of in (("half", 8), ("twice", 2))
+        },
         "groups": {
             "project": [
                 {

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -387,13 +388,46 @@ def test_layers_multiply_to_the_tokens(hour: dict[str, Any], tmp_path: Path) -> 
 
 
 def test_a_broken_identity_is_not_published(hour: dict[str, Any]) -> None:
-    nothing = Layers(None, None, None, 0)  # type: ignore[arg-type]
-    check(hour, nothing, 0)
+    nothing = Layers(None, None, None, Fraction(0))
+    check(hour, [("nothing", nothing, 1)], 0)
     with pytest.raises(BrokenIdentity, match="negative"):
-        check(hour, nothing, -1)
-    broken = {**hour, "states_ns": {**hour["states_ns"], "idle": hour["states_ns"]["idle"] - 1}}
-    with pytest.raises(BrokenIdentity, match="Σ states = capacity"):
-        check(broken, nothing, 0)
+        check(hour, [], -1)
+    halved = Layers(Fraction(1, 2), Fraction(1), Fraction(1), Fraction(10))
+    check(hour, [("halved", halved, 5)], 0)
+    with pytest.raises(BrokenIdentity, match="of halved"):
+        check(hour, [("halved", halved, 6)], 0)
+
+
+BREAKS = {
+    "Σ states = capacity": ["states_ns", "idle"],
+    "Σ states' cost = total": ["states_cost_nano", "off"],
+    "Σ waterfall = full price": ["waterfall_nano_per_mtok", 0, "nano_per_mtok"],
+    "at half the gap": ["active_gap", "half", "idle_ns"],
+    "Σ unallocated by state": ["unallocated_by_state_nano", "idle"],
+    "by project, busy cost": ["groups", "project", 0, "busy_cost_nano"],
+    "by key, full cost": ["groups", "key", 0, "full_cost_nano"],
+    "by model, cost of headroom": ["groups", "model", 0, "states_cost_nano", "headroom"],
+    "by session, card time": ["groups", "session", 0, "card_time_ns", "output"],
+    "by session, output": ["groups", "session", 0, "output_tokens"],
+    r"by model, m: waterfall": ["groups", "model", 0, "waterfall_nano_per_mtok", "idle"],
+    "by card, A: waterfall": ["groups", "card", 0, "waterfall_nano_per_mtok", "idle"],
+    "by card, B: busy time": ["groups", "card", 1, "unattributed_ns"],
+    "by day, tokens put out": ["groups", "day", 0, "emitted_tokens"],
+    "by day, capacity": ["groups", "day", 0, "capacity_ns"],
+    "by hour, cost of stranded": ["groups", "hour", 0, "states_cost_nano", "stranded"],
+    "by hour, requests": ["groups", "hour", 0, "requests"],
+}
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_whatever_is_off_by_one_is_not_published(hour: dict[str, Any], what: str) -> None:
+    *way, last = BREAKS[what]
+    part: Any = hour
+    for step in way:
+        part = part[step]
+    part[last] += 1
+    with pytest.raises(BrokenIdentity, match=what):
+        check(hour, [], 0)
 
 
 def test_overview_strips_are_the_months_leaves(tmp_path: Path) -> None:

@@ -115,6 +115,16 @@ def test_sections_without_anything_to_say_are_left_out() -> None:
     assert headings == ["desk · 2026-10 · UTC", "Cost in USD", "To doubt"]
 
 
+def test_another_gap_is_told_where_it_would_matter() -> None:
+    half = {"gap_ns": 450 * NANO, "headroom_ns": 0, "idle_ns": 3 * HOUR, "hours": 0.25}
+    twice = {"gap_ns": 1800 * NANO, "headroom_ns": HOUR, "idle_ns": 2 * HOUR, "hours": 0.5}
+    gaps = {"half": half | {"occupancy": 1.0}, "twice": twice | {"occupancy": None}}
+    assert section(month(active_gap=gaps), "With another active gap") == [
+        "7.5 min 25.0% 100.0% 0.00 h 3.00 h",
+        "30 min 50.0% unknown 1.00 h 2.00 h",
+    ]
+
+
 @pytest.mark.parametrize("unpriced", [0, 7])
 def test_a_bill_that_nobody_can_write_is_unknown(unpriced: int) -> None:
     entry = {

@@ -53,6 +53,7 @@ def blocks(month: dict[str, Any]) -> list[Block]:
         _waterfall(month),
         _states(month),
         _layers(month),
+        _gaps(month),
         _groups(month),
         _compare(month),
         _quality(month),
@@ -174,6 +175,26 @@ def _layers(month: dict[str, Any]) -> Iterable[Part]:
         yield _row(
             f"peak of {card}", f"{peak['tokens_per_second']:,.1f} tok/s", f"{peak['source']}{when}"
         )
+
+
+def _gaps(month: dict[str, Any]) -> Iterable[Part]:
+    """What rests on the choice of the active gap; nothing where no pause is between."""
+    gaps, quiet = month["active_gap"], month["states_ns"].get("headroom", 0)
+    others = [gaps["half"], gaps["twice"]]
+    if all(other["headroom_ns"] == quiet for other in others):
+        return
+    yield "With another active gap: hours, occupancy, headroom and idle"
+    for other in others:
+        ratios = (other["hours"], other["occupancy"])
+        yield _row(
+            _minutes(other["gap_ns"]),
+            *("unknown" if ratio is None else f"{ratio:.1%}" for ratio in ratios),
+            *(f"{other[name] / HOUR_NS:,.2f} h" for name in ("headroom_ns", "idle_ns")),
+        )
+
+
+def _minutes(ns: int) -> str:
+    return f"{ns / 60e9:g} min"
 
 
 def _groups(month: dict[str, Any]) -> Iterable[Part]:

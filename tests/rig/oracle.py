@@ -233,8 +233,8 @@ class Books:
             if e.what in ("boot", "resume")
         )
 
-    def active_windows(self) -> list[tuple[int, int]]:
-        gap = self.settings.usage.active_gap_ns
+    def active_windows(self, gap: int | None = None) -> list[tuple[int, int]]:
+        gap = self.settings.usage.active_gap_ns if gap is None else gap
         windows: list[tuple[int, int]] = []
         for start, end in sorted((r.start, r.end) for r in self.requests if r.end > r.start):
             if windows and start - windows[-1][1] < (gap or 1):
@@ -257,7 +257,7 @@ class Books:
         return found | {self.start, self.end}
 
     def _segments(self, card: str) -> list[tuple[int, int, str]]:
-        since, until = max(self.days[0], self._in_service(card)), self.days[1]
+        since, until = max(self.days[0], self.in_service(card)), self.days[1]
         edges = sorted(e for e in self.edges() | {since, until} if since <= e <= until)
         tests = self._spans(card)
         return [
@@ -265,7 +265,7 @@ class Books:
             for a, b in itertools.pairwise(edges)
         ]
 
-    def _in_service(self, card: str) -> int:
+    def in_service(self, card: str) -> int:
         own = [a.in_service for a in self.settings.hardware if card in a.cards]
         shared = [a.in_service for a in self.settings.hardware if not a.cards]
         engines = [e.from_ for e in self.settings.engines if card in e.gpus]
@@ -310,7 +310,7 @@ class Books:
             and r.end > bucket
             and r.compute < bucket + BUCKET
         ]
-        low = max(bucket, self.start, self._in_service(card))
+        low = max(bucket, self.start, self.in_service(card))
         high = min(bucket + BUCKET, self.end)
         edges = {low, high} | {t for r in own for t in (r.compute, r.split, r.end)}
         ordered = sorted(t for t in edges if low <= t <= high)
@@ -578,16 +578,6 @@ class Books:
         return found
 
     # -- groups
-
-    def busy(self, label: str) -> dict[str, int]:
-        """Busy cost by a label."""
-        label_of = {r.name: getattr(r.event, label) or "(none)" for r in self.requests}
-        found: dict[str, int] = defaultdict(int)
-        for line in self.money.values():
-            for leaf, nano in line.items():
-                if leaf[3]:
-                    found[label_of[leaf[3]]] += nano
-        return found
 
     def pool_name(self, card: str) -> str:
         pools = {e.pool_name for e in self.engines.values() if card in e.gpus}

@@ -1,0 +1,162 @@
+"""Groups by hand: whose the cost is, when and where tokens came, and what a gap decides."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig.ledger import SECOND, START, attempt, heartbeats, ledger, settings
+
+from analytics.month import month
+from analytics.periods import Period, month_of
+from collector.clock import to_ns
+from collector.events import Event
+from collector.settings import Hardware, RigSettings, UsageSettings
+
+HOUR = Period("hour", START, START + 3600 * SECOND)
+LATER = START + 7200 * SECOND
+DAYS = 1461  # of four years from 1 October 2026
+# A nano each 3.6 s and card: 1,000 an hour and card.
+PRICE = Hardware(
+    name="box", price=f"{2 * 1000 * 24 * DAYS / 1e9:.9f}", in_service=dt.date(2026, 10, 1),
+    life_years=4,
+)  # fmt: skip
+
+
+def told(path: Path, events: list[Event], *cards: str, **tables: Any) -> dict[str, Any]:
+    made = settings(*cards, hardware=[PRICE], **tables)
+    return month(ledger(path / "ledger", events), made, HOUR, LATER)
+
+
+def by_name(document: dict[str, Any], by: str) -> dict[str, dict[str, Any]]:
+    return {group["name"]: group for group in document["groups"][by]}
+
+
+def test_who_works_pays_for_what_stands_by(tmp_path: Path) -> None:
+    # Card A, 1,000 nano an hour: p works 540 s (150 nano), q 180 s (50 nano), nobody 2,880 s.
+    events = [
+        attempt("p1", 0, 540, project="p", key="laptop", output_tokens=300),
+        attempt("q1", 540, 720, project="q", output_tokens=200),
+        *heartbeats(0, 3600, ["on-A", "on-B"]),
+    ]
+    document = told(
+        tmp_path, events, "A", "B", usage=UsageSettings(peak_output_tokens_per_second={"A": 2})
+    )
+    # Both cards are of one pool, whose 2,000 nano stand against 200 of work.
+    projects = by_name(document, "project")
+    assert [group["name"] for group in document["groups"]["project"]] == ["p", "q"]
+    assert projects["p"]["busy_cost_nano"] == 150
+    assert projects["p"]["full_cost_nano"] == 1500
+    assert projects["p"]["states_cost_nano"]["busy"] == 150
+    # B stands by for the 720 s, and both are idle for 2,880 s: three quarters of 200 and of 1,600.
+    assert projects["p"]["states_cost_nano"]["headroom"] == 150
+    assert projects["p"]["states_cost_nano"]["idle"] == 1200
+    assert projects["q"]["full_cost_nano"] == 500
+    assert projects["p"]["card_time_ns"] == {"new": 0, "output": 0, "unsplit": 540 * SECOND}
+    # 300 tokens where 540 s at 2 tokens/s would have been 1,080.
+    assert projects["p"]["throughput"] == pytest.approx(300 / 1080)
+    # 150 × 300/1,080 = 41 at peak, of 1,500 for 300 tokens: 5,000,000 a million.
+    steps = projects["p"]["waterfall_nano_per_mtok"]
+    assert steps["at_peak"] == 136_667
+    assert steps["below_peak"] == 500_000 - 136_667
+    assert sum(steps.values()) == 5_000_000
+    assert {name: g["full_cost_nano"] for name, g in by_name(document, "key").items()} == {
+        "laptop": 1500,
+        "(none)": 500,
+    }
+    assert document["unallocated_cost_nano"] == 0
+
+
+def test_a_pool_without_work_is_carried_by_nobody(tmp_path: Path) -> None:
+    made = settings("A", "B", hardware=[PRICE])
+    made.engines[1] = type(made.engines[1])(
+        name="on-B", url="http://127.0.0.1:1", gpus=["B"], pool="other"
+    )
+    kept = ledger(tmp_path / "ledger", [attempt("r", 0, 360)])
+    document = month(kept, made, HOUR, LATER)
+    assert document["groups"]["model"][0]["full_cost_nano"] == 1000
+    assert document["unallocated_cost_nano"] == 1000
+    assert document["unallocated_by_state_nano"]["unknown"] == 1000
+
+
+def test_tokens_come_when_they_are_put_out(tmp_path: Path) -> None:
+    # 100 tokens from 850 s to 950 s: 50 before the quarter's end and 50 after it.
+    events: list[Event] = [attempt("r", 800, 950, ttft_ns=50 * SECOND, output_tokens=100)]
+    quarter = Period("quarter", START, START + 900 * SECOND)
+    kept = ledger(tmp_path / "ledger", events)
+    document = month(kept, settings("A"), quarter, LATER)
+    assert document["tokens"]["output"] == 0  # it ends after the quarter
+    assert document["tokens"]["emitted"] == 50
+    (card,) = document["groups"]["card"]
+    assert (card["emitted_tokens"], card["requests"]) == (50, 0)
+
+
+def test_a_split_model_puts_out_its_tokens_on_every_card(tmp_path: Path) -> None:
+    events: list[Event] = [attempt("r", 0, 100, gpus=["A", "B"], output_tokens=101)]
+    document = told(tmp_path, events, "A", "B")
+    cards = by_name(document, "card")
+    assert [cards[card]["emitted_tokens"] for card in "AB"] == [51, 50]
+    assert [cards[card]["requests"] for card in "AB"] == [1, 0]
+
+
+def test_a_card_before_its_service_has_requests_and_no_figures(tmp_path: Path) -> None:
+    late = Hardware(
+        name="later", price="1", in_service=dt.date(2026, 10, 6), life_years=4, cards=["B"]
+    )
+    made = settings("A", "B", hardware=[PRICE, late])
+    kept = ledger(tmp_path / "ledger", [attempt("r", 0, 10, "B")])
+    card = by_name(month(kept, made, HOUR, LATER), "card")["B"]
+    assert (card["requests"], card["capacity_ns"], card["emitted_tokens"]) == (1, 0, 0)
+    assert card["layers"]["hours"] is None
+
+
+def test_hours_are_local_and_one_comes_twice_in_autumn(tmp_path: Path) -> None:
+    made = settings("A", rig=RigSettings(name="desk", time_zone="America/New_York"))
+    # 2026-11-01, 01:30 by the wall clock, before and after it was set back.
+    first = to_ns(dt.datetime(2026, 11, 1, 5, 30, tzinfo=dt.UTC))
+    after = (first - START) // SECOND
+    events = [attempt("r", after, after + 60), attempt("s", after + 3600, after + 3660)]
+    period = month_of("2026-11", made.zone)
+    document = month(ledger(tmp_path / "ledger", events), made, period, period.to_ns + 10**13)
+    hours, days = by_name(document, "hour"), by_name(document, "day")
+    assert list(hours) == [f"{hour:02}" for hour in range(24)]
+    assert hours["01"]["states_ns"]["busy"] == 120 * SECOND
+    assert hours["01"]["capacity_ns"] == 31 * 3600 * SECOND
+    assert hours["02"]["capacity_ns"] == 30 * 3600 * SECOND
+    assert len(days) == 30
+    assert days["2026-11-01"]["capacity_ns"] == 25 * 3600 * SECOND
+    assert days["2026-11-01"]["requests"] == 2
+
+
+def test_half_and_twice_the_gap(tmp_path: Path) -> None:
+    # Work at 0, 400 and 1,600 s, ten seconds each: pauses of 390 and 1,190 s.
+    events = [
+        *(attempt(f"r{at}", at, at + 10) for at in (0, 400, 1600)),
+        *heartbeats(0, 3600, ["on-A"]),
+    ]
+    found = told(tmp_path, events, "A", usage=UsageSettings(active_gap="11m"))["active_gap"]
+    assert found["gap_ns"] == 660 * SECOND
+    # 5.5 min: no pause is shorter. 22 min: both are. 11 min: the first, 390 s of headroom.
+    half, twice = found["half"], found["twice"]
+    assert (half["gap_ns"], twice["gap_ns"]) == (330 * SECOND, 1320 * SECOND)
+    assert (half["headroom_ns"], half["idle_ns"]) == (0, 3570 * SECOND)
+    assert (twice["headroom_ns"], twice["idle_ns"]) == (1580 * SECOND, 1990 * SECOND)
+    assert (half["hours"], half["occupancy"]) == (30 / 3600, 1.0)
+    assert (twice["hours"], twice["occupancy"]) == (1610 / 3600, 30 / 1610)
+
+
+def test_a_pause_across_midnight_is_judged_at_every_gap(tmp_path: Path) -> None:
+    # 25 minutes around midnight UTC: headroom at twice a gap of 15 minutes alone.
+    midnight = 16 * 3600
+    events: list[Event] = [
+        attempt("r", midnight - 1510, midnight - 1500),
+        attempt("s", midnight, midnight + 10),
+        *heartbeats(midnight - 3600, midnight + 3600, ["on-A"]),
+    ]
+    kept = ledger(tmp_path / "ledger", events)
+    made = settings("A")
+    for low, high in ((-3600, 0), (0, 3600)):
+        span = Period("span", START + (midnight + low) * SECOND, START + (midnight + high) * SECOND)
+        found = month(kept, made, span, span.to_ns + 10**14)["active_gap"]
+        assert found["half"]["headroom_ns"] == 0
+        assert found["twice"]["headroom_ns"] == (1500 * SECOND if low else 0)
