@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analytics.estimate import as_json, estimate
 from analytics.estimate_flags import FlagError, add_flags, assumptions
+from analytics.prices.cli import add_prices
 from analytics.render.estimate import as_text
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def add_commands(subparsers: "Subparsers") -> None:
     _add_estimate(subparsers)
     _add_report(subparsers)
     _add_close(subparsers)
+    add_prices(subparsers)
     _add_sql(subparsers)
     _add_doctor(subparsers)
 

@@ -26,7 +26,8 @@ DOORS = {
 DOOR_CALLS = {"open", "read_bytes", "read_text", "write_bytes", "write_text", "mkdir", "unlink"}
 DOOR_KEEPERS = {
     "analytics/read.py",
-    "analytics/prices/read.py",
+    *("analytics/prices/read.py", "analytics/prices/own.py", "analytics/prices/imported.py"),
+    "analytics/prices/update.py",
     "analytics/shelf.py",
     "analytics/sql.py",
     "analytics/cli.py",

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analytics.prices.read import bundled, own_sheets
+from analytics.prices.read import FETCHED, bundled, fetched, own_sheets
 from analytics.prices.sheet import Period, Sheet
-from collector.settings import ApiPrice, Settings
+from collector.settings import ApiPrice, Settings, SettingsError
 
 if TYPE_CHECKING:
     from analytics.prices.genai import GenaiPrices
@@ -50,9 +50,15 @@ class Catalogue:
     @cached_property
     def _genai(self) -> "GenaiPrices":
         # Its objects are many: they wait until a name is found nowhere else.
-        from analytics.prices.genai import GenaiPrices  # noqa: PLC0415
+        from analytics.prices.genai import GenaiPrices, providers_of  # noqa: PLC0415
 
-        return GenaiPrices()
+        content = fetched(self._folder)
+        try:
+            return GenaiPrices(None if content is None else providers_of(content))
+        except ValueError as error:
+            raise SettingsError(
+                f"{self._folder / FETCHED}: {error}; fetch it again with `rigledger prices update`"
+            ) from None
 
     @cached_property
     def _declared(self) -> dict[str, Sheet]:

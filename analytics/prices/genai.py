@@ -6,6 +6,7 @@ reverse, and tiers overrides above a length.
 """
 
 import datetime as dt
+import json
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -20,6 +21,7 @@ from genai_prices.types import (
     StartDateConstraint,
     TieredPrices,
     TimeOfDateConstraint,
+    _providers_from_raw,
 )
 
 from analytics.prices.sheet import Override, Period, Prices, Sheet, When
@@ -64,6 +66,17 @@ class GenaiPrices:
         exact = next((model for model in provider.models if model.id == asked), None)
         model = exact or provider.find_model(asked)
         return sheet_of(provider, model) if model else None
+
+
+def providers_of(content: bytes) -> list[Provider]:
+    """The providers that a fetched file tells of. Raises ValueError for another shape."""
+    raw: Any = json.loads(content)
+    if not isinstance(raw, list) or not raw:
+        raise ValueError("no list of providers")
+    try:
+        return _providers_from_raw(raw)
+    except ValueError:
+        raise ValueError("no price lists of a known shape") from None
 
 
 def sheet_of(provider: Provider, model: ModelInfo) -> Sheet | None:
@@ -183,4 +196,4 @@ def _put(prices: dict[str, Any], key: str, price: Decimal) -> None:
 
 def _text(price: Decimal) -> str:
     """A price to the nano-unit per million tokens; what is finer is a trace of binary floats."""
-    return f"{round(price, 9):f}"
+    return f"{round(price, 9).normalize():f}"

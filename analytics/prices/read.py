@@ -11,6 +11,7 @@ from collector.settings_types import SettingsError
 from collector.toml_read import read_toml
 
 BUNDLED = Path(__file__).parent / "sheets"
+FETCHED = "genai-prices.json"  # in one's own folder, from `rigledger prices update`
 
 # What to write instead, by key; keys that are not here are told by their type.
 _PRICE = 'write a price per million tokens in quotes, like "0.15"'
@@ -59,6 +60,12 @@ def own_sheets(folder: Path) -> list[Sheet]:
     Raises SettingsError with `file:line: table.key: what is wrong; remedy`.
     """
     return _of_folder(folder)
+
+
+def fetched(folder: Path) -> bytes | None:
+    """What was fetched of genai-prices into the folder, as it came; None where nothing was."""
+    path = folder / FETCHED
+    return path.read_bytes() if path.exists() else None
 
 
 def _of_folder(folder: Path) -> list[Sheet]:

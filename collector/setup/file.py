@@ -5,6 +5,7 @@ Every comment comes from there: a table's from its docstring, a key's from its d
 
 import datetime as dt
 import json
+import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
@@ -20,6 +21,7 @@ HEAD = """\
 # changes, and past months stay as they were. Lines that start with # show what holds without them.
 """
 WIDTH = 100
+BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def text(given: Mapping[str, Any]) -> str:
@@ -124,8 +126,12 @@ def value(told: Any) -> str:
     if isinstance(told, dt.date):
         return told.isoformat()
     if isinstance(told, Mapping):
-        pairs = ", ".join(f"{value(key)} = {value(item)}" for key, item in told.items())
+        pairs = ", ".join(f"{_key(key)} = {value(item)}" for key, item in told.items())
         return f"{{ {pairs} }}" if pairs else "{}"
     if isinstance(told, list | tuple):
         return f"[{', '.join(map(value, told))}]"
     return str(told)
+
+
+def _key(name: str) -> str:
+    return name if BARE.fullmatch(name) else value(name)
