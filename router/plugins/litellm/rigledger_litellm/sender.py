@@ -1,0 +1,109 @@
+"""A bounded queue and the thread that sends it. Whoever puts never waits and never fails."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import deque
+from typing import Any
+
+QUEUE_EVENTS = 10_000
+BATCH_EVENTS = 500
+EVERY_S = 0.5
+TIMEOUT_S = 5.0
+LAST_DELAY_S = 30.0
+FAREWELL_S = 0.9
+
+
+class Sender:
+    """Sends events to a collector, in order, until they are durable there."""
+
+    def __init__(self, url: str, token_file: str | None = None) -> None:
+        """`url`: the collector's base. Nothing runs before the first event."""
+        self.dropped = 0
+        self._url = url.rstrip("/") + "/v1/events"
+        self._token_file = token_file
+        self._queue: deque[dict[str, Any]] = deque()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._pid: int | None = None
+        self._lock = threading.Lock()
+        # Neither an environment's proxy nor a redirect may lead events elsewhere.
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
+        atexit.register(self.close)
+
+    def put(self, event: dict[str, Any]) -> None:
+        """Take an event, or count it as dropped where the queue is full."""
+        if len(self._queue) >= QUEUE_EVENTS:
+            self.dropped += 1
+            return
+        self._queue.append(event)
+        if self._pid != os.getpid():  # not begun yet, or forked since
+            self._begin()
+
+    def close(self) -> None:
+        """Try once more to send, for less than a second in all."""
+        self._stopping = True
+        self._wake.set()
+        thread = getattr(self, "_thread", None)
+        if thread is not None and self._pid == os.getpid():
+            thread.join(FAREWELL_S)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._pid == os.getpid():
+                return
+            self._pid = os.getpid()
+            self._thread = threading.Thread(target=self._run, name="rigledger", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        delay_s = EVERY_S
+        while not self._stopping:
+            self._wake.wait(delay_s)
+            delay_s = EVERY_S if self._send_all(TIMEOUT_S) else min(2 * delay_s, LAST_DELAY_S)
+        self._send_all(FAREWELL_S / 2)
+
+    def _send_all(self, timeout_s: float) -> bool:
+        until = time.monotonic() + timeout_s
+        while self._queue:
+            batch = [self._queue[n] for n in range(min(BATCH_EVENTS, len(self._queue)))]
+            if time.monotonic() > until and self._stopping:
+                return False
+            if not self._post(batch, timeout_s):
+                return False
+            for _ in batch:
+                self._queue.popleft()
+        return True
+
+    def _post(self, batch: list[dict[str, Any]], timeout_s: float) -> bool:
+        """Whether the batch is settled: taken, or refused for good."""
+        try:
+            headers = {"Content-Type": "application/json", **self._authority()}
+            body = json.dumps(batch).encode()
+            request = urllib.request.Request(self._url, data=body, headers=headers, method="POST")
+            with self._opener.open(request, timeout=timeout_s) as answer:
+                answer.read(1 << 20)
+            return True
+        except urllib.error.HTTPError as error:
+            settled = error.code in (400, 409)
+            self.dropped += len(batch) if error.code == 400 else 0
+            return settled
+        except Exception:
+            return False
+
+    def _authority(self) -> dict[str, str]:
+        if not self._token_file:
+            return {}
+        with open(self._token_file, encoding="utf-8") as file:
+            return {"Authorization": f"Bearer {file.read().strip()}"}
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
