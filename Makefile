@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test bench lint lock browser peers
+.PHONY: help install run test bench lint lock browser peers litellm
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ install: .venv/.project ## set everything up in this folder (.tools, .venv)
 run: .venv/.project ## open the product: collector and dashboard; a demo without rigledger.toml
 	$(BIN)/rigledger up
 
-test: .venv/.project .venv/.tests browser ## install what the tests need and run them all (ARGS="-k name")
+test: .venv/.project .venv/.tests browser litellm ## install what the tests need and run them all (ARGS="-k name")
 	$(BIN)/python -m pytest $(ARGS)
 
 bench: .venv/.project .venv/.tests browser peers ## measure speed against peers and targets (ONLY=name,name for some)
@@ -40,9 +40,11 @@ lock: $(UV) ## renew the lock files from pyproject.toml (RENEW=--upgrade: newest
 	@$(UV) pip compile $(LOCKED) $(RENEW) --output-file requirements.lock
 	@$(UV) pip compile $(LOCKED) $(RENEW) --group test --group lint \
 		--constraints requirements.lock --output-file requirements-test.lock
-	@echo "-> resolving bench/peers.lock"
-	@$(UV) pip compile bench/peers.in --universal --python-version 3.11 --generate-hashes \
-		--no-header --quiet $(RENEW) --output-file bench/peers.lock
+	@for name in bench/peers tests/litellm; do \
+		echo "-> resolving $$name.lock" && \
+		$(UV) pip compile $$name.in --universal --python-version 3.11 --generate-hashes \
+			--no-header --quiet $(RENEW) --output-file $$name.lock || exit 1; \
+	done
 
 $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -80,13 +82,20 @@ browser: ## find a Chromium for the browser tests, or install one where that is 
 			apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
 		} || echo "No Chromium here and none could be installed: its tests are skipped."
 
-# What is measured against lives apart, so that it decides no version of ours.
-peers: $(UV) ## install what the benchmarks measure against, apart from all else (build/peers)
-	@[ build/peers/.installed -nt bench/peers.lock ] || { \
-		echo "-> installing what the benchmarks measure against into build/peers" && \
+# What is measured against or only tested with lives apart, so that it decides no version of ours.
+define apart
+	@[ build/$(1)/.installed -nt $(2) ] || { \
+		echo "-> installing $(3) into build/$(1)" && \
 		$(UV) venv --quiet --clear --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" \
-			build/peers && \
-		$(UV) pip install --quiet --python build/peers/bin/python --require-hashes \
-			--requirement bench/peers.lock && \
-		touch build/peers/.installed; \
-	} || echo "It could not be installed: the benchmarks skip it, and say so."
+			build/$(1) && \
+		$(UV) pip install --quiet --python build/$(1)/bin/python --require-hashes \
+			--requirement $(2) && \
+		touch build/$(1)/.installed; \
+	} || echo "It could not be installed: what needs it is skipped, and says so."
+endef
+
+peers: $(UV) ## install what the benchmarks measure against, apart from all else (build/peers)
+	$(call apart,peers,bench/peers.lock,what the benchmarks measure against)
+
+litellm: $(UV) ## install a LiteLLM proxy for the tests, apart from all else (build/litellm)
+	$(call apart,litellm,tests/litellm.lock,a LiteLLM proxy for the tests)

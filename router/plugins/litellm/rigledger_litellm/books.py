@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 SOURCE = "litellm"
@@ -29,8 +29,8 @@ def event(told: dict[str, Any], rig: str) -> dict[str, Any] | None:
     An answer from LiteLLM's own response cache is none: no card computed it.
     """
     engine = _name(told.get("model_id")) or _name(told.get("api_base"))
-    start, end = told.get("startTime"), told.get("endTime")
-    if engine is None or told.get("cache_hit") is True or not _is_time(start) or not _is_time(end):
+    start, end = _time(told.get("startTime")), _time(told.get("endTime"))
+    if engine is None or told.get("cache_hit") is True or start is None or end is None:
         return None
     ok = told.get("status") == "success"
     found = {
@@ -44,7 +44,7 @@ def event(told: dict[str, Any], rig: str) -> dict[str, Any] | None:
         "key": _key(told),
         "engine": engine,
         "model": _name(told.get("model_group")),
-        "received_at": datetime.fromtimestamp(start, timezone.utc).isoformat(),
+        "received_at": datetime.fromtimestamp(start, UTC).isoformat(),
         "duration_ns": _ns(end - start),
         "ttft_ns": _ttft_ns(told, start, end),
         "status": "ok" if ok else _failure(told),
@@ -68,8 +68,8 @@ def _usage(told: dict[str, Any]) -> dict[str, Any]:
 
 def _ttft_ns(told: dict[str, Any], start: float, end: float) -> int | None:
     """Only a stream shows its first token; elsewhere LiteLLM repeats the end."""
-    first = told.get("completionStartTime")
-    if not told.get("stream") or not _is_time(first) or not start <= first <= end:
+    first = _time(told.get("completionStartTime"))
+    if not told.get("stream") or first is None or not start <= first <= end:
         return None
     return _ns(first - start)
 
@@ -119,8 +119,11 @@ def _name(value: Any) -> str | None:
     return value[:NAME_CHARS]
 
 
-def _is_time(value: Any) -> bool:
-    return isinstance(value, (int, float)) and 946684800 <= value < 4102444800
+def _time(value: Any) -> float | None:
+    """Seconds since the epoch, in the years that the collector takes."""
+    if isinstance(value, (int, float)) and 946684800 <= value < 4102444800:
+        return float(value)
+    return None
 
 
 def _ns(seconds: float) -> int:

@@ -27,8 +27,8 @@ class Chooser:
 
     def choose(self, deployments: list[Any], messages: Any, call: str) -> list[Any]:
         """The one deployment for these messages, in a list; `call` names it until it is over."""
-        names = [_id(each) for each in deployments]
-        if len(names) < 2 or None in names:
+        names = [name for each in deployments if (name := _id(each)) is not None]
+        if len(names) < 2 or len(names) < len(deployments):
             return deployments
         keys = self._keys(messages)
         busy = self._in_flight(names)
@@ -50,7 +50,7 @@ class Chooser:
         """The call has ended."""
         self._flights.pop(call, None)
 
-    def _in_flight(self, names: list[Any]) -> dict[str, int]:
+    def _in_flight(self, names: list[str]) -> dict[str, int]:
         oldest = time.monotonic() - FLIGHT_S
         while self._flights:
             call, (_, since) = next(iter(self._flights.items()))
@@ -77,7 +77,7 @@ class Chooser:
         return keys
 
     def _depth(self, name: str, keys: list[bytes]) -> int:
-        seen = self._seen.get(name, {})
+        seen = self._seen.get(name, OrderedDict())
         depth = 0
         for key in keys:
             if key not in seen:

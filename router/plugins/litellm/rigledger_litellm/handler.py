@@ -15,7 +15,7 @@ except ImportError:  # outside a proxy, as in this package's own tests
     _Base = object
 
 
-class Handler(_Base):  # type: ignore[misc, valid-type]
+class Handler(_Base):  # type: ignore[misc]
     """Logs every call; chooses deployments where it was told to."""
 
     def __init__(self, environment: dict[str, str] | None = None) -> None:

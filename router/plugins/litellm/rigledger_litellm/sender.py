@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 QUEUE_EVENTS = 10_000
@@ -86,7 +87,7 @@ class Sender:
         try:
             headers = {"Content-Type": "application/json", **self._authority()}
             body = json.dumps(batch).encode()
-            request = urllib.request.Request(self._url, data=body, headers=headers, method="POST")
+            request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310
             with self._opener.open(request, timeout=timeout_s) as answer:
                 answer.read(1 << 20)
             return True
@@ -100,8 +101,8 @@ class Sender:
     def _authority(self) -> dict[str, str]:
         if not self._token_file:
             return {}
-        with open(self._token_file, encoding="utf-8") as file:
-            return {"Authorization": f"Bearer {file.read().strip()}"}
+        token = Path(self._token_file).read_text(encoding="utf-8").strip()
+        return {"Authorization": f"Bearer {token}"}
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
