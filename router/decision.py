@@ -12,13 +12,13 @@ Status = Literal["ok", "client_abort", "upstream_error", "timeout"]
 class Asked:
     """A request as the router sees it.
 
-    `input_tokens` is the whole prompt, estimated, where the prefix does not tell it. `candidates`
+    `input_tokens_estimate` is the whole prompt, where the prefix does not tell it. `candidates`
     names the engines to choose between; without any, those that serve the model. `pinned` is the
     engine that something else has chosen already. `output_tokens_max` is the client's own limit.
     """
 
     prefix: Prefix = NO_PREFIX
-    input_tokens: int = 0
+    input_tokens_estimate: int = 0
     model: str | None = None
     candidates: tuple[str, ...] = ()
     pinned: str | None = None
@@ -28,7 +28,7 @@ class Asked:
     @property
     def prompt_tokens(self) -> int:
         """Tokens of the whole prompt, estimated; never fewer than its prefixes have."""
-        return max(self.input_tokens, self.prefix.input_tokens)
+        return max(self.input_tokens_estimate, self.prefix.input_tokens)
 
 
 class Card(NamedTuple):
@@ -36,7 +36,8 @@ class Card(NamedTuple):
 
     `hit_tokens` of this prompt are believed to be in its cache; `sent_tokens` of it were sent
     there before, whatever has become of them. `pending_tokens` are uncached and not yet at their
-    first token. `estimate_ms` is the estimated time to the first token.
+    first token. `estimate_ms` is the estimated time to the first token; prompts are computed at
+    `prefill_per_s` tokens/s.
     """
 
     name: str
@@ -46,6 +47,11 @@ class Card(NamedTuple):
     hit_tokens: int
     sent_tokens: int
     estimate_ms: float
+    prefill_per_s: float
+
+    def prefill_ms(self, tokens: int) -> float:
+        """Time to compute so many tokens of a prompt."""
+        return tokens / self.prefill_per_s * 1e3
 
 
 class State(NamedTuple):

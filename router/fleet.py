@@ -17,7 +17,8 @@ from router.rates import TOKENS_PER_BYTE_PRIOR, Mean
 INDEX_TOKENS = 262_144
 MISSED = 0.5  # of the predicted hit; less than that, and the cache is not what it was believed
 SHRINK_MIN, SHRINK_MAX = 0.5, 0.9
-GROW_SHARE = 0.02
+BEYOND = 0.2  # of the prompt was cached although it was believed gone
+GROW_FAST, GROW_SLOW = 0.05, 0.001
 TOLD_TOKENS_MIN = 256
 
 
@@ -217,7 +218,8 @@ def _correct(
 
     A miss says that the cache cannot hold the prefix and all that was written since its last use:
     the budget goes down to that, by a tenth at least and a half at most. The prompt's own prefixes
-    stay, as the engine has just computed them. A hit as predicted, or beyond it, lets it grow.
+    stay, as the engine has just computed them. A hit as predicted lets it grow to what that shows
+    and a little more; one far beyond what was predicted, by a good step.
     """
     actual = _actual_hit(card, flight, decision, outcome, ttft_ns)
     if actual is None:
@@ -226,13 +228,14 @@ def _correct(
     if decision.hit_tokens < TOLD_TOKENS_MIN and hit_tokens < TOLD_TOKENS_MIN:
         return
     predicted = decision.hit_tokens / max(1, decision.asked.prompt_tokens)
-    if hit_tokens / max(1, prompt_tokens) < MISSED * predicted:
-        budget = card.index.budget_tokens
-        needed = decision.hit_tokens + flight.age_tokens
-        aim = min(max(needed, SHRINK_MIN * budget), SHRINK_MAX * budget)
-        card.index.shrink(round(aim))
+    actually = hit_tokens / max(1, prompt_tokens)
+    index, needed = card.index, decision.hit_tokens + flight.age_tokens
+    if actually < MISSED * predicted:
+        budget = index.budget_tokens
+        index.shrink(round(min(max(needed, SHRINK_MIN * budget), SHRINK_MAX * budget)))
     else:
-        card.index.grow(round(GROW_SHARE * card.index.budget_max_tokens))
+        share = GROW_FAST if actually - predicted > BEYOND else GROW_SLOW
+        index.grow(max(round(share * index.budget_max_tokens), needed - index.budget_tokens))
 
 
 def _actual_hit(

@@ -78,6 +78,7 @@ class LiveCard:
             hit_tokens,
             sent_tokens,
             estimate_s * 1e3,
+            self.prefill.per_s,
         )
 
     def reserve(self, decision: Decision) -> None:

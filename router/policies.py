@@ -7,6 +7,7 @@ is cached), `balance` (by load alone), `random`. `docs/routing.md` says where th
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 
 from router.decision import Asked, Card, State
@@ -15,31 +16,36 @@ Choice = tuple[str, str]
 Cost = Callable[[Card], float | tuple[float, ...]]
 Policy = Callable[[State, Asked, Random], Choice]
 
-HOME_SHARE = 0.3
-BUSIER = 1.5
+HELD_UP = 2.0  # a prompt holds up those that are there, and about as many that come meanwhile
 SGLANG_CACHE_THRESHOLD = 0.3
 SGLANG_BALANCE_ABS = 64
 SGLANG_BALANCE_REL = 1.5
+SMG_BALANCE_ABS = 64.0
+SMG_BALANCE_REL = 1.5
 LOAD_AWARE_BETA = 1.0
 TWO_CANDIDATES_SLO_MS = 5000.0
 
 
 def estimated_wait(state: State, asked: Asked, rng: Random) -> Choice:
-    """Home to the deepest useful prefix, else where the first token is estimated soonest.
+    """Home to the deepest useful prefix, else where the least time is spent waiting by all.
 
-    Useful is a prefix of more than tools and system prompt, and of a good part of the prompt. A
-    home that is full and clearly busier than the rest is left for the soonest.
+    Useful is what goes beyond tools and system prompt, which every branch shares. A home is left
+    when it is full and busier than the mean, or when its first token would take longer than to
+    compute the whole prompt anew. Then the card counts where the estimated time to the first token
+    is least, together with the time by which computing this prompt holds up the others there.
     """
     cards = state.cards
     deepest = max(card.hit_tokens for card in cards)
-    soonest = _least(cards, lambda card: card.estimate_ms, rng)
-    if deepest <= asked.prefix.shared_tokens or deepest <= HOME_SHARE * asked.prompt_tokens:
-        return soonest.name, "cold"
-    homes = [card for card in cards if card.hit_tokens == deepest]
-    home = _least(homes, lambda card: card.estimate_ms, rng)
-    if home.in_flight < home.slots or home.in_flight <= BUSIER * _mean_in_flight(cards):
-        return home.name, "home"
-    return soonest.name, "home" if soonest.hit_tokens == deepest else "spill"
+    if deepest > asked.prefix.shared_tokens:
+        homes = [card for card in cards if card.hit_tokens == deepest]
+        home = _least(homes, lambda card: _all_wait_ms(card, asked), rng)
+        roomy = home.in_flight < home.slots or home.in_flight <= _mean_in_flight(cards)
+        if roomy and home.estimate_ms <= home.prefill_ms(asked.prompt_tokens):
+            return home.name, "home"
+    best = _least(cards, lambda card: _all_wait_ms(card, asked), rng)
+    if deepest <= asked.prefix.shared_tokens:
+        return best.name, "cold"
+    return best.name, "home" if best.hit_tokens == deepest else "spill"
 
 
 def round_robin(state: State, asked: Asked, rng: Random) -> Choice:
@@ -124,6 +130,46 @@ def load_aware(state: State, asked: Asked, rng: Random, *, beta: float = LOAD_AW
     return best.name, "home" if best.sent_tokens else "balance"
 
 
+def smg_cache_aware(
+    state: State,
+    asked: Asked,
+    rng: Random,
+    *,
+    balance_abs: float = SMG_BALANCE_ABS,
+    balance_rel: float = SMG_BALANCE_REL,
+) -> Choice:
+    """SMG: the least busy of those that were sent the longest match, unless it is overloaded.
+
+    Overloaded: in flight > `balance_rel` × mean and > mean + margin. The margin is `balance_abs`,
+    at most two standard deviations of what chance puts around the mean, yet no less than four.
+    """
+    least = min(state.cards, key=lambda card: card.in_flight)
+    deepest = max(card.sent_tokens for card in state.cards)
+    if deepest <= SGLANG_CACHE_THRESHOLD * asked.prompt_tokens:
+        return least.name, "cold"
+    homes = [card for card in state.cards if card.sent_tokens == deepest]
+    home = min(homes, key=lambda card: card.in_flight)
+    mean = _mean_in_flight(state.cards)
+    margin = min(balance_abs, max(4.0, 2 * mean**0.5))
+    if home.in_flight > balance_rel * mean and home.in_flight > mean + margin:
+        return least.name, "spill"
+    return home.name, "home"
+
+
+def lmetric(state: State, asked: Asked, rng: Random) -> Choice:
+    """LMetric: the least product of uncached tokens to compute and requests in flight.
+
+    Both count this request too: a product that a zero makes blind ranks nothing.
+    """
+
+    def product(card: Card) -> float:
+        new_tokens = card.pending_tokens + asked.prompt_tokens - card.hit_tokens
+        return (new_tokens + 1) * (card.in_flight + 1)
+
+    best = _least(state.cards, product, rng)
+    return best.name, "home" if best.hit_tokens else "balance"
+
+
 POLICIES: dict[str, Policy] = {
     "estimated_wait": estimated_wait,
     "round_robin": round_robin,
@@ -133,9 +179,15 @@ POLICIES: dict[str, Policy] = {
     "two_candidates": two_candidates,
     "load_aware": load_aware,
     "power_of_two": power_of_two,
+    "sglang_balance_0": partial(sglang_cache_aware, balance_abs=0),
+    "smg_cache_aware": smg_cache_aware,
+    "smg_balance_0": partial(smg_cache_aware, balance_abs=0),
+    "lmetric": lmetric,
 }
 # Their published rules remember all that was sent and never hear from the engine.
-REMEMBER_ALL = frozenset({"sglang_cache_aware", "load_aware"})
+REMEMBER_ALL = frozenset(
+    {"sglang_cache_aware", "sglang_balance_0", "smg_cache_aware", "smg_balance_0", "load_aware"}
+)
 
 
 def _least(cards: Sequence[Card], cost: Cost, rng: Random) -> Card:
@@ -143,6 +195,12 @@ def _least(cards: Sequence[Card], cost: Cost, rng: Random) -> Card:
     least = min(costs)
     best = [card for card, own in zip(cards, costs, strict=True) if own == least]
     return best[0] if len(best) == 1 else rng.choice(best)
+
+
+def _all_wait_ms(card: Card, asked: Asked) -> float:
+    """Time to this request's first token, and by how much its prompt holds up all others."""
+    own_ms = card.prefill_ms(asked.prompt_tokens - card.hit_tokens)
+    return card.estimate_ms + HELD_UP * card.in_flight * own_ms
 
 
 def _mean_in_flight(cards: Sequence[Card]) -> float:

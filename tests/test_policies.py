@@ -9,11 +9,13 @@ from router.policies import (
     POLICIES,
     estimated_wait,
     least_requests,
+    lmetric,
     load_aware,
     longest_prefix,
     power_of_two,
     round_robin,
     sglang_cache_aware,
+    smg_cache_aware,
     two_candidates,
 )
 from router.prefix import Prefix
@@ -23,8 +25,8 @@ PREFIX = Prefix(("k1:system", "k1:turn"), (6000, 10_000), 1)
 ASKED = Asked(prefix=PREFIX)
 
 
-def card(name, *, in_flight=0, hit=0, sent=0, estimate_ms=1000.0, slots=2):
-    return Card(name, slots, in_flight, 0, hit, sent, estimate_ms)
+def card(name, *, in_flight=0, hit=0, sent=0, estimate_ms=1000.0, slots=2, per_s=2000.0):
+    return Card(name, slots, in_flight, 0, hit, sent, estimate_ms, per_s)
 
 
 def choose(policy, *cards, turn=0, asked=ASKED, seed=1, **thresholds):
@@ -42,30 +44,39 @@ def test_of_several_homes_the_soonest():
 
 
 def test_what_every_branch_shares_is_no_home():
+    # 4,000 tokens at 2,000/s hold one up by 2 s, which counts twice: 1.5 + 4 s against 5.4 s.
     system = card("a", in_flight=1, hit=6000, estimate_ms=1500)
-    assert choose(estimated_wait, system, card("b", estimate_ms=1400)) == ("b", "cold")
+    assert choose(estimated_wait, system, card("b", estimate_ms=5400)) == ("b", "cold")
+    assert choose(estimated_wait, system, card("b", estimate_ms=5600)) == ("a", "cold")
 
 
-def test_a_small_part_of_the_prompt_is_no_home():
-    asked = Asked(prefix=Prefix(("k1:a", "k1:b"), (3000, 10_000), 0))
-    cards = card("a", hit=3000, estimate_ms=1500), card("b", estimate_ms=1400)
-    assert choose(estimated_wait, *cards, asked=asked) == ("b", "cold")
+def test_a_home_that_is_full_and_busier_than_the_mean_is_left_for_the_least_wait_of_all():
+    # a: 1,000 tokens hold two up by 0.5 s each, 4.5 + 2 s. c: 4,000 hold one up by 2 s, 2.4 + 4 s.
+    full = card("a", in_flight=2, hit=9000, estimate_ms=4500)
+    idle, one = card("b", estimate_ms=6300), card("c", in_flight=1, hit=6000, estimate_ms=2400)
+    assert choose(estimated_wait, full, idle, one) == ("b", "spill")
+    assert choose(estimated_wait, full, idle._replace(estimate_ms=6450), one) == ("c", "spill")
 
 
-def test_a_home_that_is_full_and_clearly_busier_is_left_for_the_soonest():
-    rest = card("b", estimate_ms=4000), card("c", in_flight=1, estimate_ms=4500)
-    # Means of 1 and 4/3 in flight; 2 > 1.5 × 1 but 3 > 1.5 × 4/3 also holds.
-    full = card("a", in_flight=2, hit=9000, estimate_ms=9000)
-    assert choose(estimated_wait, full, *rest) == ("b", "spill")
-    busy = [card(name, in_flight=2, estimate_ms=4000) for name in "bc"]
-    assert choose(estimated_wait, full, *busy) == ("a", "home")
-    roomy = card("a", in_flight=3, hit=9000, estimate_ms=9000, slots=4)
-    assert choose(estimated_wait, roomy, *rest) == ("a", "home")
+def test_a_home_that_is_full_is_kept_where_all_are_as_busy():
+    full = card("a", in_flight=2, hit=9000, estimate_ms=4500)
+    assert choose(estimated_wait, full, card("b", in_flight=2, estimate_ms=0)) == ("a", "home")
 
 
-def test_a_home_left_may_still_be_the_soonest():
-    full = card("a", in_flight=2, hit=9000, estimate_ms=2000)
-    assert choose(estimated_wait, full, card("b", estimate_ms=4000)) == ("a", "home")
+def test_a_home_with_a_slot_free_is_kept_though_it_is_busier():
+    roomy = card("a", in_flight=3, hit=9000, estimate_ms=5000, slots=4)
+    assert choose(estimated_wait, roomy, card("b", estimate_ms=0)) == ("a", "home")
+
+
+def test_a_home_is_left_where_computing_all_anew_is_quicker():
+    # The whole prompt takes 5 s.
+    late = card("a", in_flight=1, hit=9000, estimate_ms=5001)
+    assert choose(estimated_wait, late, card("b", estimate_ms=5000)) == ("b", "spill")
+
+
+def test_a_home_left_may_still_be_the_least_wait_of_all():
+    full = card("a", in_flight=2, hit=9000, estimate_ms=3900)
+    assert choose(estimated_wait, full, card("b", estimate_ms=6000)) == ("a", "home")
 
 
 def test_equal_waits_are_drawn_by_chance():
@@ -160,6 +171,27 @@ def test_two_candidates_stay_warm_until_the_objective_is_missed():
     assert choose(two_candidates, warm, other, slo_ms=5000) == ("a", "home")
     late = warm._replace(estimate_ms=5001)
     assert choose(two_candidates, late, other, slo_ms=5000) == ("b", "spill")
+
+
+def test_smg_takes_the_least_busy_holder_unless_it_is_overloaded():
+    holders = card("a", in_flight=4, sent=9000), card("b", in_flight=3, sent=9000)
+    assert choose(smg_cache_aware, *holders, card("c")) == ("b", "home")
+    # Mean 2: 6 > 1.5 × 2, and 6 > 2 + 4 is false; 7 of mean 7/3 is more than 7/3 + 4.
+    one = card("a", in_flight=6, sent=9000)
+    assert choose(smg_cache_aware, one, card("b"), card("c")) == ("a", "home")
+    assert choose(smg_cache_aware, one._replace(in_flight=7), card("b"), card("c")) == (
+        "b",
+        "spill",
+    )
+    assert choose(smg_cache_aware, one, card("b"), card("c"), balance_abs=0) == ("b", "spill")
+    assert choose(smg_cache_aware, card("a", in_flight=1), card("b")) == ("b", "cold")
+
+
+def test_lmetric_takes_the_least_product():
+    # (1,000 + 1) × 5 = 5,005 against (10,000 + 1) × 1 = 10,001, and × 10 against it.
+    warm, idle = card("a", in_flight=4, hit=9000), card("b")
+    assert choose(lmetric, warm, idle) == ("a", "home")
+    assert choose(lmetric, warm._replace(in_flight=9), idle) == ("b", "balance")
 
 
 @pytest.mark.parametrize("name", POLICIES)
