@@ -33,7 +33,14 @@ DOOR_KEEPERS = {
     "analytics/cli.py",
 }
 
-modules = [path for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]
+# What runs inside another program is a distribution of its own, and no part of any room.
+PLUGINS = ROOT / "router" / "plugins"
+modules = [
+    path
+    for room in FLOORS
+    for path in sorted((ROOT / room).rglob("*.py"))
+    if PLUGINS not in path.parents
+]
 
 
 def name(path: Path) -> str:
@@ -52,6 +59,13 @@ def imports(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name(path)}: imports are written from the root"
             yield str(node.module).partition(".")[0]
+
+
+def test_a_plugin_needs_the_standard_library_alone():
+    for path in PLUGINS.rglob("*.py"):
+        (own,) = {part for part in path.parts if part.startswith("rigledger_")}
+        allowed = sys.stdlib_module_names | {own, own.removeprefix("rigledger_")}
+        assert set(imports(path)) <= allowed, name(path)
 
 
 def pyproject() -> dict:

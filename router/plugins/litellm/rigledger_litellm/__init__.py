@@ -1,5 +1,5 @@
 """The LiteLLM callback of rigledger: `callbacks: ["rigledger_litellm.handler"]`."""
 
-from .handler import Handler, handler
+from rigledger_litellm.handler import Handler, handler
 
 __all__ = ["Handler", "handler"]

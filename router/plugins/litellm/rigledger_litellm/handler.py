@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .books import event
-from .choice import Chooser
-from .sender import Sender
+from rigledger_litellm.books import event
+from rigledger_litellm.choice import Chooser
+from rigledger_litellm.sender import Sender
 
 try:
     from litellm.integrations.custom_logger import CustomLogger as _Base
