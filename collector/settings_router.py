@@ -15,6 +15,10 @@ Policy = Literal[
     "two_candidates",
     "load_aware",
     "power_of_two",
+    "sglang_balance_0",
+    "smg_cache_aware",
+    "smg_balance_0",
+    "lmetric",
 ]
 
 

@@ -1,9 +1,11 @@
 """Each policy on worked cases from its published rule."""
 
 from random import Random
+from typing import get_args
 
 import pytest
 
+from collector.settings_router import Policy
 from router.decision import Asked, Card, State
 from router.policies import (
     POLICIES,
@@ -192,6 +194,10 @@ def test_lmetric_takes_the_least_product():
     warm, idle = card("a", in_flight=4, hit=9000), card("b")
     assert choose(lmetric, warm, idle) == ("a", "home")
     assert choose(lmetric, warm._replace(in_flight=9), idle) == ("b", "balance")
+
+
+def test_the_settings_take_the_policies_that_there_are():
+    assert get_args(Policy) == tuple(POLICIES)
 
 
 @pytest.mark.parametrize("name", POLICIES)
