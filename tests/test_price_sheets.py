@@ -157,3 +157,7 @@ def test_prices_announced_for_later_count_from_their_day(tmp_path):
     before = dt.datetime(2026, 11, 30, 23, 59, tzinfo=dt.UTC)
     assert cost(sheet, MILLION, before).amount == 2
     assert cost(sheet, MILLION, dt.datetime(2026, 12, 1, tzinfo=dt.UTC)).amount == 4
+
+
+def test_a_model_that_another_provider_resells_at_its_makers_prices_is_the_makers_sheet(tmp_path):
+    assert Catalogue(Settings(), tmp_path).sheet("azure/gpt-5.6").id == "openai/gpt-5.6-sol"

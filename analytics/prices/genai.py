@@ -58,14 +58,25 @@ class GenaiPrices:
         ]
 
     def sheet(self, name: str) -> Sheet | None:
-        """The sheet of a model's id, else of the model that knows this name as its own."""
+        """The sheet of a model's id, else of the model that knows this name as its own.
+
+        Where a provider sells others' models at their prices, it is the others' sheet.
+        """
         home, _, asked = name.partition("/")
         provider = self._providers.get(home)
         if provider is None:
             return None
-        exact = next((model for model in provider.models if model.id == asked), None)
-        model = exact or provider.find_model(asked)
-        return sheet_of(provider, model) if model else None
+        others = (self._providers.get(other) for other in provider.fallback_model_providers or ())
+        for seller in (provider, *others):
+            model = _model(seller, asked) if seller else None
+            if seller and model:
+                return sheet_of(seller, model)
+        return None
+
+
+def _model(provider: Provider, asked: str) -> ModelInfo | None:
+    exact = next((model for model in provider.models if model.id == asked), None)
+    return exact or provider.find_model(asked)
 
 
 def providers_of(content: bytes) -> list[Provider]:
