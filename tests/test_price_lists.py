@@ -92,8 +92,12 @@ def test_a_longer_price_of_xai_begins_at_its_length():
 
 def test_litellms_tiers_are_cliffs_on_all_input():
     tiers = [
-        {"range": [0, 32000], "input_cost_per_token": 1e-6, "output_cost_per_token": 5e-6},
-        {"range": [32000, 128000], "input_cost_per_token": 1.8e-6, "output_cost_per_token": 9e-6},
+        {"range": [0, 32000.0], "input_cost_per_token": 1e-6, "output_cost_per_token": 5e-6},
+        {
+            "range": [32000.0, 128000.0],
+            "input_cost_per_token": 1.8e-6,
+            "output_cost_per_token": 9e-6,
+        },
         {"range": [128000, 1000000], "input_cost_per_token": 3e-6, "output_cost_per_token": 15e-6},
     ]
     sheet, left = of_litellm(tiered_pricing=tiers)

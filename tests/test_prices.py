@@ -311,3 +311,17 @@ def test_one_by_one_and_as_a_column_a_request_costs_the_same(sheet, asked_for, t
     assert answer["nano"].to_list() == [found.nano for found in single]
     assert answer["why"].to_list() == [found.why for found in single]
     assert answer["note"].to_list() == ["; ".join(found.notes) or None for found in single]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "amount"),
+    [
+        (32_000, "0.032"),
+        (32_001, "0.0576018"),
+        (128_001, "0.384003"),
+        (256_001, "1.536006"),
+    ],
+)
+def test_qwen_coder_plus_has_four_lengths(tokens, amount):
+    sheet = CATALOGUE.sheet("dashscope/qwen3-coder-plus")
+    assert both(sheet, Usage(tokens, 0), "2026-11-25T12:00Z") == Fraction(amount)

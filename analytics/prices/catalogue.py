@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analytics.prices.read import FETCHED, bundled, fetched, own_sheets
+from analytics.prices.read import FETCHED, bundled, bundled_rules, fetched, own_sheets
+from analytics.prices.rules import with_rules
 from analytics.prices.sheet import Period, Sheet
 from collector.settings import ApiPrice, Settings, SettingsError
 
@@ -41,7 +42,7 @@ class Catalogue:
         found = declared or self._genai.sheet(name)
         if found is None:
             raise NoSuchSheet(self._near(name))
-        return found
+        return with_rules(found, bundled_rules())
 
     def names(self) -> list[str]:
         """The name of every sheet, in order."""

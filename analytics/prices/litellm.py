@@ -135,7 +135,10 @@ def _tiers(name: str, entry: Entry, left: list[Left]) -> Iterator[tuple[int, dic
 
 def _start(tier: Any) -> int | None:
     span = tier.get("range") if isinstance(tier, dict) else None
-    return span[0] if isinstance(span, list) and span and isinstance(span[0], int) else None
+    start = span[0] if isinstance(span, list) and span else None
+    if not isinstance(start, int | Decimal) or start != int(start):
+        return None
+    return int(start)
 
 
 def _without(entry: Entry, *keys: str) -> Entry:

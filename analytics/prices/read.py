@@ -5,12 +5,14 @@ from pathlib import Path
 
 import msgspec
 
+from analytics.prices.rules import Rule
 from analytics.prices.sheet import Sheet
 from analytics.prices.sheet_check import faults
 from collector.settings_types import SettingsError
 from collector.toml_read import read_toml
 
 BUNDLED = Path(__file__).parent / "sheets"
+RULES = Path(__file__).parent / "rules.toml"
 FETCHED = "genai-prices.json"  # in one's own folder, from `rigledger prices update`
 
 # What to write instead, by key; keys that are not here are told by their type.
@@ -42,6 +44,12 @@ _REMEDY = {
 }
 
 
+class RuleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A file of rules."""
+
+    rules: list[Rule]
+
+
 class SheetFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A file of sheets."""
 
@@ -52,6 +60,12 @@ class SheetFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 def bundled() -> tuple[Sheet, ...]:
     """The sheets of `analytics/prices/sheets/`."""
     return tuple(_of_folder(BUNDLED))
+
+
+@cache
+def bundled_rules() -> tuple[Rule, ...]:
+    """The rules of `analytics/prices/rules.toml`."""
+    return tuple(msgspec.toml.decode(RULES.read_bytes(), type=RuleFile).rules)
 
 
 def own_sheets(folder: Path) -> list[Sheet]:
