@@ -1,13 +1,19 @@
 """`rigledger prices` as it is typed: listing, costing, and sheets of one's own."""
 
 import json
+import re
+import shlex
 import tomllib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
 
 import rigledger
+from analytics.prices.read import parse_sheets
+from analytics.prices.sheet import When
+from collector.settings_file import parse
 
 FLASH = "deepseek/deepseek-v4.1-flash"
 LONG = ("--input", "1000000", "--cache-read", "900000", "--output", "10000")
@@ -264,3 +270,35 @@ def test_a_fetched_file_that_is_damaged_names_its_remedy(prices, config):
     assert status == 2
     assert "genai-prices.json: " in err
     assert "`rigledger prices update`" in err
+
+
+PAGE = (Path(__file__).parent.parent / "docs/prices.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+SESSIONS = [
+    (line, output)
+    for language, text in BLOCKS
+    if language == "console"
+    for line, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, flags=re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize(("line", "output"), SESSIONS)
+def test_the_page_shows_real_output(prices, line, output):
+    program, command, *arguments = shlex.split(line)
+    assert (program, command) == ("rigledger", "prices")
+    assert prices(*arguments) == (0, output, "")
+
+
+def test_the_page_names_every_command_and_its_examples_are_read():
+    assert len(SESSIONS) == 3
+    for action in ("list", "show", "cost", "add", "import", "update"):
+        assert f"`prices {action}" in PAGE or f"rigledger prices {action}" in PAGE
+    sheets, currencies = (text for language, text in BLOCKS if language == "toml")
+    (sheet,) = parse_sheets(sheets, "docs/prices.md")
+    assert sheet.cache.granularity_tokens == 128
+    assert len(parse(currencies, "docs/prices.md").currencies["CNY/USD"]) == 2
+
+
+def test_the_page_lists_every_condition():
+    named = set(re.findall(r"\b[a-z_]+\b", PAGE))
+    assert set(When.__struct_fields__) <= named
