@@ -21,7 +21,7 @@ PRICE_UNITS = 10**12
 DIVISOR = PRICE_UNITS * 10_000 * cost.MTOK // cost.NANO
 TOKENS = ("input_tokens", "output_tokens")
 PARTS = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-ANSWER = {"nano": pl.Int64, "why": pl.String, "note": pl.String}
+ANSWER = ("nano", "why", "note")
 
 
 class _Bought(NamedTuple):
@@ -53,24 +53,17 @@ def bill(
         pl.lit(0).alias(name) if name not in requests.columns else requests[name] for name in PARTS
     ).with_columns(pl.col(*TOKENS, *PARTS).cast(pl.Int64))
     bought = _Bought(terms or {}, ttl, ratio_of(sheet))
+    sold = [(_between(start, end), period) for start, end, period in spans(sheet)]
     priced = [
-        part
-        for start, end, period in spans(sheet)
-        for part in _of_period(asked.filter(_between(start, end)), period, bought)
+        part for when, period in sold for part in _of_period(asked.filter(when), period, bought)
     ]
-    answer = pl.concat([asked.select("_row").head(0).with_columns(_empty()), *priced])
-    return (
-        asked.select("_row")
-        .join(answer.with_columns(_sold=True), on="_row", how="left", maintain_order="left")
-        .with_columns(
-            why=pl.when(pl.col("_sold").is_null()).then(pl.lit(cost.NOT_SOLD)).otherwise("why")
-        )
-        .select(*ANSWER)
+    unsold = asked.filter(~pl.any_horizontal(when for when, _ in sold)).select(
+        "_row",
+        nano=pl.lit(None, dtype=pl.Int64),
+        why=pl.lit(cost.NOT_SOLD),
+        note=pl.lit(None, dtype=pl.String),
     )
-
-
-def _empty() -> list[pl.Expr]:
-    return [pl.lit(None, dtype=kind).alias(name) for name, kind in ANSWER.items()]
+    return pl.concat([unsold, *priced]).sort("_row").select(ANSWER)
 
 
 def _years(instants: pl.Series) -> range:
