@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analytics import cost, energy
+from analytics import capital, cost, energy, other_costs
 from analytics.active_gap import reach_ns
 from analytics.card_time import card_time
 from analytics.evidence import Evidence, gather
 from analytics.host import HostFacts, host_facts
+from analytics.intervals import subtract
 from analytics.periods import day_at
 from analytics.read import Ledger
 from analytics.rig import Card, cards, in_force
@@ -116,9 +117,10 @@ def _account(
 ) -> Books:
     shares = card_time(_clipped(rows, rig, *span))
     leaves = cost.time_leaves(states, shares)
-    capital, unassigned = cost.capital_leaves(
-        settings, leaves, [int(bound) for bound in buckets_between(*span)]
-    )
+    up = subtract(evidence.host_known, evidence.host_off)
+    lines = [*capital.lines(settings, up, span[1]), *other_costs.lines(settings, span[1])]
+    bounds = [int(bound) for bound in buckets_between(*span)]
+    spread, unassigned = cost.line_leaves(lines, leaves, bounds)
     host_energy = cost.host_energy(states, settings)
     electricity = [
         cost.electricity_leaves(line, cost.energy_on_leaves(drawn, leaves), settings)
@@ -136,7 +138,7 @@ def _account(
         rows=rows,
         states=states,
         leaves=leaves,
-        money=pl.concat([capital, *electricity]),
+        money=pl.concat([spread, *electricity]),
         unassigned=unassigned,
         card_energy=card_energy,
         host_energy=host_energy,
@@ -147,16 +149,21 @@ def _account(
 
 def _clipped(rows: pl.DataFrame, rig: list[Card], from_ns: int, to_ns: int) -> pl.DataFrame:
     """The rows' time within a span and their card's service; those without any are left out."""
-    begins = pl.DataFrame(
-        [(card.uuid, max(from_ns, card.in_service_ns)) for card in rig],
-        schema={"card": pl.String, "begin": pl.Int64},
+    served = pl.DataFrame(
+        [
+            (card.uuid, max(from_ns, start), min(to_ns, end))
+            for card in rig
+            for start, end in card.in_service
+        ],
+        schema={"card": pl.String, "begin": pl.Int64, "end": pl.Int64},
         orient="row",
     )
-    near = rows.join(begins, on="card", maintain_order="left").filter(
-        pl.col("end_ns") > pl.col("begin"), pl.col("compute_ns") < to_ns
+    near = rows.join(served, on="card", maintain_order="left").filter(
+        pl.col("end_ns") > pl.col("begin"), pl.col("compute_ns") < pl.col("end")
     )
     bounds = ("compute_ns", "split_ns", "end_ns")
-    return near.with_columns(pl.col(bound).clip(pl.col("begin"), to_ns) for bound in bounds)
+    near = near.with_columns(pl.col(bound).clip("begin", "end") for bound in bounds)
+    return near.drop("begin", "end")
 
 
 def _within(frame: pl.DataFrame, from_ns: int, to_ns: int, by: str = "bucket_ns") -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Cost at the leaf: line × bucket × card × state × request, rounded there and nowhere else.
 
-Lines are the assets (`capital`), and the cards' and the host's electricity (`energy`). Whoever
+Lines are the assets (`capital`), other costs (`other`), and the cards' and the host's electricity
+(`energy`). Whoever
 groups, groups leaves.
 """
 
@@ -8,8 +9,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analytics import capital
 from analytics.allocate import largest_remainder
+from analytics.lines import Line, by_card
 from collector.settings import Electricity, Settings
 
 NO_REQUEST = -1
@@ -36,18 +37,19 @@ def time_leaves(segments: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([alone.select(columns), own.select(columns)]).sort(LEAF)
 
 
-def capital_leaves(
-    settings: Settings, leaves: pl.DataFrame, bounds: Sequence[int]
+def line_leaves(
+    lines: Sequence[Line], leaves: pl.DataFrame, bounds: Sequence[int]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Capital on the leaves by time (line, category, `LEAF`, nano), and the unassigned."""
+    """Assets and other costs on the leaves by time (line, category, `LEAF`, nano), and the
+    unassigned (line, category, bucket_ns, nano)."""
     capacity = _sum(leaves, ["card", "bucket_ns"], "ns")
-    assigned, unassigned = capital.by_card(settings, capacity, bounds)
+    assigned, unassigned = by_card(lines, capacity, bounds)
     cost = assigned.join(leaves, on=["card", "bucket_ns"])
     nano = largest_remainder(
-        cost, amount="nano", weight="ns", by=["line", "card", "bucket_ns"], order=LEAF[2:]
+        cost, amount="nano", weight="ns", by=["number", "card", "bucket_ns"], order=LEAF[2:]
     )
-    cost = cost.with_columns(nano=nano, category=pl.lit("capital"))
-    return cost.select("line", "category", *LEAF, "nano"), unassigned
+    cost = cost.with_columns(nano=nano)
+    return cost.select("line", "category", *LEAF, "nano"), unassigned.drop("number")
 
 
 def host_energy(segments: pl.DataFrame, settings: Settings) -> pl.DataFrame:

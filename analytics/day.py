@@ -23,9 +23,10 @@ from analytics.utilization import peaks
 from collector.settings import Settings
 
 CELL = ["card", "bucket_ns", "state"]
+CATEGORIES = ("capital_nano", "energy_nano", "other_nano")
 DETAILS = ("costs", "ended")
 SUMS = [
-    "ns", "unattributed_ns", "host_off_ns", "capital_nano", "energy_nano", "unattributed_nano",
+    "ns", "unattributed_ns", "host_off_ns", *CATEGORIES, "unattributed_nano",
     "known_ns", "energy_uj", "mixed_ns", "host_uj", *rollup.WORK, "emitted_tokens",
 ]  # fmt: skip
 
@@ -42,14 +43,14 @@ class Day:
     """One local day, or the part of it that a period or the present leaves.
 
     cells: by card (and its pool), bucket_ns and state: ns, host_off_ns, capital_nano, energy_nano,
-    energy_uj, host_uj, known_ns (time whose energy is known), idle_uj and marginal_nano (None
-    where the idle draw or a price is unknown), mixed_ns, unattributed_ns, unattributed_nano, time
-    and money by kind (`rollup.WORK`) and emitted_tokens (`emitted.emitted`).
+    other_nano, energy_uj, host_uj, known_ns (time whose energy is known), idle_uj and
+    marginal_nano (None where the idle draw or a price is unknown), mixed_ns, unattributed_ns,
+    unattributed_nano, time and money by kind (`rollup.WORK`) and emitted_tokens (`emitted.emitted`).
     work: busy time and money by kind, by the finest labels (`rollup.work`).
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
-    facts: unassigned_nano, resets, pending_ns, gaps ([start, end] ns), clock_steps ([at, step]
-    ns), headroom_ns (at other gaps, `active_gap.headroom_ns`) and peaks (by card).
+    facts: unassigned_nano (of it unassigned_other_nano is no hardware), resets, pending_ns, gaps
+    ([start, end] ns), clock_steps ([at, step] ns), headroom_ns (at other gaps, `active_gap.headroom_ns`) and peaks (by card).
     """
 
     name: str
@@ -134,6 +135,7 @@ def _cells(books: Books, settings: Settings, requests: pl.DataFrame) -> pl.DataF
     money = books.money.group_by(CELL).agg(
         pl.col("nano").filter(category == "capital").sum().alias("capital_nano"),
         pl.col("nano").filter(category == "energy").sum().alias("energy_nano"),
+        pl.col("nano").filter(category == "other").sum().alias("other_nano"),
         pl.col("nano").filter(alone & busy).sum().alias("unattributed_nano"),
     )
     cards = books.card_energy.rename({"ns": "known_ns"})
@@ -161,8 +163,10 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
     gaps = union(unknown["start_ns"].to_numpy(), unknown["end_ns"].to_numpy())
     resets = _within(books.intervals.filter("reset"), "at_ns", start, end)
     found = peaks(books.cards, books.rows, start, end)
+    alone = _within(books.unassigned, "bucket_ns", start, end)
     return {
-        "unassigned_nano": int(_within(books.unassigned, "bucket_ns", start, end)["nano"].sum()),
+        "unassigned_nano": int(alone["nano"].sum()),
+        "unassigned_other_nano": int(alone.filter(category="other")["nano"].sum()),
         "resets": len(resets),
         "pending_ns": _pending_ns(books, end),
         "clock_steps": [step for step in books.host.steps if start <= step[0] < end],
@@ -192,7 +196,7 @@ def _within(frame: pl.DataFrame, by: str, start: int, end: int) -> pl.DataFrame:
 
 def spent() -> pl.Expr:
     """What a row of `cells` costs, all categories together."""
-    return pl.col("capital_nano") + pl.col("energy_nano")
+    return pl.sum_horizontal(CATEGORIES)
 
 
 def joined(days: list[Day], part: str) -> pl.DataFrame:

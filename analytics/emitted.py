@@ -19,16 +19,14 @@ def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
     puts out 1/n, the tokens left over going to the first of them. What came up to an instant is
     floored, and a bucket has the difference: they add up to the request's tokens.
     """
-    begins = pl.DataFrame(
-        [(card.uuid, card.in_service_ns) for card in cards],
-        schema={"card": pl.String, "in_service_ns": pl.Int64},
+    served = pl.DataFrame(
+        [(card.uuid, start, end) for card in cards for start, end in card.in_service],
+        schema={"card": pl.String, "begin": pl.Int64, "end": pl.Int64},
         orient="row",
     )
     seen = pl.col("split_ns") < pl.col("end_ns")
-    told = rows.filter(pl.col("output_tokens") > 0).join(begins, on="card")
-    whole = told.select(
+    whole = rows.filter(pl.col("output_tokens") > 0).select(
         "card",
-        "in_service_ns",
         "end_ns",
         first=pl.when(seen).then("split_ns").otherwise("compute_ns"),
         tokens=_own_share(),
@@ -39,12 +37,14 @@ def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
     across = pl.col("high") > pl.col("low")
     inside = whole.filter(~across).select(*_KEPT, bucket_ns=pl.col("high") * BUCKET_NS)
     pieces = pl.concat([inside, _cut(whole.filter(across))])
-    pieces = pieces.filter(pl.col("bucket_ns") >= pl.col("in_service_ns"))
     found = pieces.group_by("card", "bucket_ns").agg(pl.col("tokens").sum())
-    return found.rename({"tokens": "emitted_tokens"})
+    found = found.join(served, on="card").filter(
+        pl.col("bucket_ns") >= pl.col("begin"), pl.col("bucket_ns") < pl.col("end")
+    )
+    return found.select("card", "bucket_ns", pl.col("tokens").alias("emitted_tokens"))
 
 
-_KEPT = ("card", "in_service_ns", "tokens")
+_KEPT = ("card", "tokens")
 
 
 def _own_share() -> pl.Expr:

@@ -27,7 +27,7 @@ def carried(work: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
 
     Columns: pool, `LABELS` (None told as "(none)"), own (busy cost) and by state what they carry
     (`COSTS`), for `busy` the own cost and the share of the unattributed. A pool whose requests
-    cost nothing in sum shares out nothing.
+    cost nothing in sum, or less where its assets' market value rose, shares out nothing.
     """
     named = work.with_columns(pl.col(LABELS).fill_null(NONE))
     nano = pl.sum_horizontal(f"{kind}_nano" for kind in KINDS)

@@ -17,7 +17,7 @@ def check(month: Mapping[str, Any], exact: Exact, smallest_leaf: int) -> None:
     """Recompute every identity of a month. Raises BrokenIdentity with both sides of each.
 
     `exact` are the layers of the month and its groups, unrounded; `smallest_leaf` is the least of
-    the leaves' time and money, none of which may be negative.
+    the leaves' time and metered money, none of which may be negative.
     """
     pairs = _whole(month) + _layers(exact)
     for label in LABELS:
@@ -38,7 +38,11 @@ def _whole(month: Mapping[str, Any]) -> Pairs:
     pairs: Pairs = [
         ("Σ states = capacity", sum(month["states_ns"].values()), month["capacity_ns"]),
         ("Σ states' cost = total", sum(by_state.values()), cost["total"]),
-        ("capital + energy = total", cost["capital"] + cost["energy"], cost["total"]),
+        (
+            "capital + energy + other = total",
+            cost["capital"] + cost["energy"] + cost["other"],
+            cost["total"],
+        ),
         (
             "requests + unattributed = busy cost",
             month["requests_cost_nano"] + month["unattributed_cost_nano"],

@@ -49,6 +49,15 @@ def intersect(left: Ints, right: Ints) -> Ints:
     return union(edges[:-1][both], edges[1:][both])
 
 
+def subtract(left: Ints, right: Ints) -> Ints:
+    """What lies in the first set and not in the second."""
+    edges = edges_of([left, right])
+    if len(edges) < 2:
+        return EMPTY
+    alone = inside(left, edges[:-1]) & ~inside(right, edges[:-1])
+    return union(edges[:-1][alone], edges[1:][alone])
+
+
 def fill_gaps(intervals: Ints, gap_ns: int) -> Ints:
     """The set with every gap shorter than `gap_ns` filled; nothing is added at the ends."""
     if not len(intervals):

@@ -75,7 +75,7 @@ def summarize(
     tokens = _tokens(tallies, cells)
     states_ns, states_cost = _by_state(cells, "ns"), _by_state(cells, "nano")
     unassigned = sum(day.facts["unassigned_nano"] for day in days)
-    cost = _cost(cells, unassigned)
+    cost = _cost(cells, days)
     ns = cells.group_by("card", "state").agg(pl.col("ns").sum())
     declared = settings.usage.peak_output_tokens_per_second
     found = best_peaks(sorted(cells["card"].unique()), day_peaks, declared)
@@ -158,10 +158,17 @@ def _by_state(cells: pl.DataFrame, figure: str) -> dict[str, int]:
     return {state: found.get(state, 0) for state in STATES}
 
 
-def _cost(cells: pl.DataFrame, unassigned: int) -> dict[str, int]:
-    capital = int(cells["capital_nano"].sum()) + unassigned
-    energy = int(cells["energy_nano"].sum())
-    return {"total": capital + energy, "capital": capital, "energy": energy}
+def _cost(cells: pl.DataFrame, days: list[Day]) -> dict[str, int]:
+    unassigned = sum(day.facts["unassigned_nano"] for day in days)
+    no_hardware = sum(day.facts["unassigned_other_nano"] for day in days)
+    capital = int(cells["capital_nano"].sum()) + unassigned - no_hardware
+    energy, other = int(cells["energy_nano"].sum()), int(cells["other_nano"].sum()) + no_hardware
+    return {
+        "total": capital + energy + other,
+        "capital": capital,
+        "energy": energy,
+        "other": other,
+    }
 
 
 def _sum(work: pl.DataFrame, figure: str) -> int:
@@ -245,5 +252,6 @@ def _energy(cells: pl.DataFrame, counted: Mapping[str, Any]) -> dict[str, int]:
 def _leaves(cells: pl.DataFrame, work: pl.DataFrame) -> int:
     """The smallest figure that must not be negative."""
     figures = [cells["ns"].min(), cells["energy_nano"].min(), cells["unattributed_ns"].min()]
-    figures += [work[f"{kind}_{figure}"].min() for kind in KINDS for figure in ("ns", "nano")]
+    # An asset whose market value rises has a negative cost, so money may be below zero.
+    figures += [work[f"{kind}_ns"].min() for kind in KINDS]
     return min((int(figure) for figure in figures if figure is not None), default=0)  # type: ignore[arg-type]

@@ -43,6 +43,12 @@ def day_at(at_ns: int, zone: ZoneInfo) -> Period:
     return Period(day.isoformat(), _midnight_ns(day, zone), _midnight_ns(following, zone))
 
 
+def year_starts(start_ns: int, end_ns: int, zone: ZoneInfo) -> list[int]:
+    """The new years of a zone around a span: the last at or before it to the first after it."""
+    first, last = (from_ns(at).astimezone(zone).year for at in (start_ns, end_ns))
+    return [_midnight_ns(dt.date(year, 1, 1), zone) for year in range(first, last + 2)]
+
+
 def _midnight_ns(day: dt.date, zone: ZoneInfo) -> int:
     """Convert first, subtract later: aware datetimes of one zone subtract by the wall clock."""
     return to_ns(dt.datetime.combine(day, dt.time(), tzinfo=zone).astimezone(dt.UTC))

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from analytics.capital import written_off_nano
-from analytics.day import joined
+import numpy as np
+
+from analytics import capital
+from analytics.day import joined, spent
 from analytics.periods import Period
 from analytics.read import Ledger
 from analytics.shelf import Progress, Shelf, no_progress
@@ -59,14 +61,16 @@ def figure(shelf: Shelf, period: Period) -> Figure:
     days = shelf.days(period.from_ns, period.to_ns)
     cells, tallies = joined(days, "cells"), joined(days, "tallies")
     unassigned = sum(day.facts["unassigned_nano"] for day in days)
-    cost = int(cells["capital_nano"].sum()) + int(cells["energy_nano"].sum()) + unassigned
+    cost = int(cells.select(spent().sum()).item()) + unassigned
     tokens = int(tallies["output_tokens"].sum())
     return Figure(cost, per_mtok_nano(cost, tokens) if tokens else None)
 
 
 def value_lost_nano(settings: Settings, from_ns: int, to_ns: int) -> int:
-    """What all assets together lose in value in a span, nano-units."""
-    return sum(
-        written_off_nano(asset, settings, to_ns) - written_off_nano(asset, settings, from_ns)
-        for asset in settings.hardware
-    )
+    """What all assets together lose in value or cost in rent in a span, nano-units.
+
+    The host counts as up all the time.
+    """
+    up = np.array([[from_ns, to_ns]], dtype=np.int64)
+    lines = capital.lines(settings, up, to_ns)
+    return sum(line.booked(to_ns) - line.booked(from_ns) for line in lines)

@@ -3,19 +3,26 @@
 Only the settings name cards: an event can neither add capacity nor move cost.
 """
 
+import datetime as dt
 from dataclasses import dataclass
 
+import numpy as np
+
+from analytics.intervals import union
 from collector.settings import EngineSettings, Hardware, Settings
+
+FOREVER = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Card:
-    """A card in the books: the engines on it, the pools they serve, and its first instant."""
+    """A card in the books: the engines on it, the pools they serve, and when it is in service:
+    disjoint spans, ns, in order; `FOREVER` ends one that has no end."""
 
     uuid: str
     engines: tuple[str, ...]
     pools: tuple[str, ...]
-    in_service_ns: int
+    in_service: tuple[tuple[int, int], ...]
 
 
 def in_force(settings: Settings, at_ns: int) -> dict[str, EngineSettings]:
@@ -44,12 +51,27 @@ def assets_of(settings: Settings, uuid: str) -> list[Hardware]:
 
 def _card(settings: Settings, engines: dict[str, EngineSettings], uuid: str) -> Card:
     here = [engine for engine in engines.values() if uuid in engine.gpus]
-    own = [asset for asset in settings.hardware if uuid in asset.cards]
-    days = [asset.in_service for asset in own or assets_of(settings, uuid)]
-    days = days or [e.from_ for e in settings.engines if uuid in e.gpus]
     return Card(
         uuid=uuid,
         engines=tuple(sorted(engine.name for engine in here)),
         pools=tuple(sorted({engine.pool_name for engine in here})),
-        in_service_ns=settings.midnight_ns(min(days)),
+        in_service=_service(settings, uuid),
     )
+
+
+def _service(settings: Settings, uuid: str) -> tuple[tuple[int, int], ...]:
+    """While an asset that names the card is there; or else one that all share, or an engine."""
+    own = [asset for asset in settings.hardware if uuid in asset.cards]
+    spans = [
+        (settings.midnight_ns(a.in_service), _midnight_or_never(settings, a.retired))
+        for a in own or assets_of(settings, uuid)
+    ]
+    if not spans:
+        days = [e.from_ for e in settings.engines if uuid in e.gpus]
+        spans = [(settings.midnight_ns(min(days)), FOREVER)]
+    starts, ends = np.array(spans, dtype=np.int64).T
+    return tuple((int(start), int(end)) for start, end in union(starts, ends))
+
+
+def _midnight_or_never(settings: Settings, day: dt.date | None) -> int:
+    return FOREVER if day is None else settings.midnight_ns(day)

@@ -253,7 +253,8 @@ class Shelf:
 def _assumptions(settings: Settings) -> str:
     """A digest of the settings that a day's figures depend on."""
     parts = (settings.rig, settings.hardware, settings.electricity, settings.engines)
-    return _digest(msgspec.json.encode([*parts, settings.usage.active_gap]))
+    gap, other = settings.usage.active_gap, settings.other_costs
+    return _digest(msgspec.json.encode([*parts, gap, other]))
 
 
 def _sampled_until(intervals: pl.DataFrame, end_ns: int, now_ns: int) -> int:

@@ -21,7 +21,11 @@ def partition(cards: Sequence[Card], evidence: Evidence, from_ns: int, to_ns: in
     host was seen alive), host_off (it was shown to be off). The segments of a card cover its
     capacity without overlap; they are cut at 15-minute bounds and where something changes.
     """
-    parts = [_segments(card, evidence, from_ns, to_ns) for card in cards]
+    parts = [
+        _segments(card, evidence, max(from_ns, start), min(to_ns, end))
+        for card in cards
+        for start, end in card.in_service
+    ]
     return pl.concat([_empty(), *parts])
 
 
@@ -32,14 +36,13 @@ def buckets_between(from_ns: int, to_ns: int) -> Ints:
 
 
 def _segments(card: Card, evidence: Evidence, from_ns: int, to_ns: int) -> pl.DataFrame:
-    start = max(from_ns, card.in_service_ns)
-    if start >= to_ns:
+    if from_ns >= to_ns:
         return _empty()
     sets = _layers(card, evidence)
     known = evidence.host_known
     edges = edges_of([*sets, known, evidence.host_off])
-    edges = np.union1d(edges, buckets_between(start, to_ns))
-    edges = edges[(edges >= start) & (edges <= to_ns)]
+    edges = np.union1d(edges, buckets_between(from_ns, to_ns))
+    edges = edges[(edges >= from_ns) & (edges <= to_ns)]
     at = edges[:-1]
     return pl.DataFrame(
         {

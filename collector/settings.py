@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Meta, field
 
 from collector.clock import to_ns
+from collector.settings_assets import Hardware, OtherCost
 from collector.settings_compare import ApiPrice, CompareSettings, ExchangeRate
 from collector.settings_power import Electricity
 from collector.settings_router import RouterSettings, Tap
@@ -37,6 +38,8 @@ __all__ = [
     "ApiPrice",
     "CompareSettings",
     "Electricity",
+    "Hardware",
+    "OtherCost",
     "RouterSettings",
     "SettingsError",
     "Tap",
@@ -82,38 +85,6 @@ class RigSettings(Table, kw_only=True, frozen=True):
         Meta(pattern=r"^[A-Z]{3}$", extra={"type": "three capital letters"}),
         doc("currency of every amount"),
     ] = "USD"
-
-
-class Hardware(Table, kw_only=True, frozen=True):
-    """An asset: what it cost and over how many years that is spread."""
-
-    name: Annotated[Text, doc("what was bought")]
-    price: Annotated[Money, doc("what it cost", "currency")]
-    in_service: Annotated[dt.date, doc("first day of its life", title="in service from")]
-    life_years: Annotated[
-        int,
-        Meta(ge=1, le=50),
-        doc("how long the price is spread, from the first day on", "years", "life"),
-    ]
-    residual: Annotated[
-        Money, doc("what it is still worth at the end of its life", "currency", "residual value")
-    ] = "0"
-    method: Annotated[
-        Literal["straight_line"], doc("how its value falls: evenly over elapsed time")
-    ] = "straight_line"
-    cards: Annotated[list[Text], doc("cards that carry it, by UUID; without any, all share it")] = (
-        field(default_factory=list)
-    )
-
-    @property
-    def price_nano(self) -> int:
-        """The price in nano-units of the currency."""
-        return nano(self.price)
-
-    @property
-    def residual_nano(self) -> int:
-        """The value at the end of its life, nano-units."""
-        return nano(self.residual)
 
 
 class UsageSettings(Table, kw_only=True, frozen=True):
@@ -179,6 +150,7 @@ class Settings(Table, kw_only=True, frozen=True):
     rig: RigSettings = field(default_factory=RigSettings)
     hardware: list[Hardware] = field(default_factory=list)
     electricity: list[Electricity] = field(default_factory=list)
+    other_costs: list[OtherCost] = field(default_factory=list)
     usage: UsageSettings = field(default_factory=UsageSettings)
     engines: list[EngineSettings] = field(default_factory=list)
     router: RouterSettings = field(default_factory=RouterSettings)

@@ -3,27 +3,21 @@
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from collector.settings import Settings, SettingsError, nano
+from collector.settings_assets_check import asset_faults, other_cost_faults
+from collector.settings_fault import Fault
+
+__all__ = ["Fault", "Impossible", "faults"]
 
 _PORTS = {"http": 80, "https": 443}
 _ALL = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 _LOOPBACK = {"127.0.0.1", "::1"}
 _NAMES = {"localhost": _LOOPBACK, "0.0.0.0": {"127.0.0.1"}, "::": {"::1"}}  # noqa: S104
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One setting that cannot be used: its path in the file, what is wrong, what to do."""
-
-    path: tuple[str | int, ...]
-    what: str
-    remedy: str
 
 
 class Impossible(SettingsError):
@@ -38,7 +32,7 @@ def faults(settings: Settings) -> Iterator[Fault]:
     """Every contradiction, in the order of the file's tables."""
     yield from _zone(settings)
     yield from _amounts(settings)
-    yield from _hardware(settings)
+    yield from _assets(settings)
     yield from _electricity(settings)
     yield from _engines(settings)
     yield from _cards(settings)
@@ -111,14 +105,11 @@ def _currencies(settings: Settings) -> Iterator[Fault]:
                 yield Fault((*path, index, "from"), f"two rates start on {rate.from_}", remedy)
 
 
-def _hardware(settings: Settings) -> Iterator[Fault]:
+def _assets(settings: Settings) -> Iterator[Fault]:
     for index, asset in enumerate(settings.hardware):
-        if asset.residual_nano > asset.price_nano:
-            yield Fault(
-                ("hardware", index, "residual"),
-                f"{asset.residual} is above the price {asset.price}",
-                "write what it will still be worth at the end of its life",
-            )
+        yield from asset_faults(index, asset)
+    for index, cost in enumerate(settings.other_costs):
+        yield from other_cost_faults(index, cost)
 
 
 def _electricity(settings: Settings) -> Iterator[Fault]:

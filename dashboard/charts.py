@@ -197,14 +197,20 @@ def trend_rows(
 
 
 def cost_split(cost_nano: dict[str, int], currency: str, colours: Palette) -> alt.LayerChart:
-    """What the period's cost is made of, as one labelled bar: hardware, then electricity."""
-    total = cost_nano["total"]
-    hardware = cost_nano["capital"]
+    """What the period's cost is made of, as one labelled bar: hardware, electricity, the rest.
+
+    No part may be negative.
+    """
+    total, hardware = cost_nano["total"], cost_nano["capital"]
+    until = hardware + cost_nano["energy"]
     scale = alt.Scale(domain=[0, total / words.NANO], nice=False)
-    told: tuple[tuple[Any, ...], ...] = (
-        ("hardware", colours.capital, 0, hardware, "left", 0),
-        ("electricity", colours.energy, hardware, total, "right", total),
-    )
+    told: list[tuple[Any, ...]] = [("hardware", colours.capital, 0, hardware, "left", 0)]
+    if cost_nano["other"]:
+        middle = (hardware + until) // 2
+        told.append(("electricity", colours.energy, hardware, until, "center", middle))
+        told.append(("other", colours.quiet, until, total, "right", total))
+    else:
+        told.append(("electricity", colours.energy, hardware, total, "right", total))
     layers = []
     for label, colour, start, end, side, edge in told:
         part = words.share((end - start) / total if total else None)

@@ -1,7 +1,7 @@
 """What every number on the pages means, in a sentence or two: the help texts."""
 
 FULL = (
-    "Everything the rig cost in the period (hardware value used up, electricity, the hours it "
+    "Everything the rig cost in the period (hardware, electricity, other costs, the hours it "
     "stood idle too) divided by the output tokens it produced. The only price of the rig that "
     "may stand beside an API bill."
 )
@@ -38,8 +38,9 @@ TREND = (
     "bill for that month's requests over the same tokens. A paler bar is a month still running."
 )
 COST = (
-    "Hardware: the part of the purchase price that the period used up. Electricity: measured "
-    "energy of cards and host at the tariff in force."
+    "Hardware: the value that assets lost in the period, and rents. Electricity: measured energy "
+    "of cards and host at the tariff in force. Other: what else is declared, like space, "
+    "internet or the cost of capital."
 )
 HOURS = (
     "Share of the cards' time that lies in active windows: stretches of work with pauses shorter "

@@ -83,18 +83,21 @@ def where(steps: list[dict[str, Any]], currency: str) -> str:
 
 
 def cost(month: dict[str, Any], *, hardware: bool, electricity: bool) -> str:
-    """The period's cost and its two parts; a part that nobody priced or read is not zero."""
+    """The period's cost and its parts; a part that nobody priced or read is not zero."""
     told, currency = month["cost_nano"], month["currency"]
-    bought, drawn = words.parts([told["capital"], told["energy"]], decimals=2)
-    capital = f"{bought} hardware" if hardware else "hardware not priced"
+    used, drawn, paid = words.parts([told[k] for k in ("capital", "energy", "other")], decimals=2)
+    capital = f"{used} hardware" if hardware else "hardware not priced"
     energy = f"{drawn} electricity"
     if not electricity:
         energy = "electricity not priced"
     elif month["at_least"] and not told["energy"]:
         energy = "electricity unknown"
+    parts = f"{capital} and {energy}"
+    if told["other"]:
+        parts = f"{capital}, {energy} and {paid} other costs"
     least = "at least " if month["at_least"] else ""
     total = f"{least}{words.cents(told['total'])} {currency}"
-    return f"{period(month)} cost **{total}**: {capital} and {energy}."
+    return f"{period(month)} cost **{total}**: {parts}."
 
 
 def layer(name: str, month: dict[str, Any]) -> str:

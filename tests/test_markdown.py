@@ -18,7 +18,7 @@ def month(**changes: Any) -> dict[str, Any]:
         "period": {"name": "2026-10", "time_zone": "UTC", "provisional": False},
         "rig": "desk",
         "currency": "USD",
-        "cost_nano": {"total": 10 * NANO, "capital": 8 * NANO, "energy": 2 * NANO},
+        "cost_nano": {"total": 10 * NANO, "capital": 8 * NANO, "energy": 2 * NANO, "other": 0},
         "at_least": [],
         "marginal_at_least": False,
         "unattributed_cost_nano": 0,

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from rig.assets import assets, other_costs
 from rig.ledger import SECOND, START, attempt, engine, heartbeats, ledger, sample, settings
 from rig.oracle import Books as Oracle
 from rig.oracle_groups import assert_groups_equal
@@ -43,7 +44,9 @@ def rig(dice: random.Random) -> Any:
                 life_years=3,
                 cards=["B"],
             ),
+            *assets(dice, dt.date(2026, 10, 5), "ABC"),
         ],
+        other_costs=other_costs(dice, dt.date(2026, 10, 5)),
         electricity=[
             Electricity(from_=dt.date(2026, 1, 1), price_per_kwh="0.17"),
             Electricity(

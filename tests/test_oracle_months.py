@@ -1,7 +1,8 @@
 """Whole random months, in zones whose days have 23 to 25 hours, against the second set of books.
 
 Events come shuffled, twice, late and in earlier versions; engines share cards, models are split,
-queues form, a card is replaced in mid-month, and some months have no request at all.
+queues form, a card is replaced in mid-month, assets of every method come and go, and some months
+have no request at all.
 RIGLEDGER_MONTHS sets how many months are kept (default 8).
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from rig.assets import assets, other_costs
 from rig.ledger import SECOND, START, attempt, engine, heartbeats, sample, settings
 from rig.oracle import Books as Oracle
 from rig.oracle import ns_of
@@ -32,6 +34,7 @@ from collector.settings import (
     Settings,
     UsageSettings,
 )
+from collector.settings_check import faults
 from collector.store import Store
 
 MONTHS = int(os.environ.get("RIGLEDGER_MONTHS", "8"))
@@ -63,7 +66,13 @@ def rig(dice: random.Random, zone: str, first: dt.date) -> Settings:
             Hardware(
                 name="card D", price="1999.99", in_service=replaced, life_years=3, cards=["D"]
             ),
+            Hardware(
+                name="card C", price="1500", in_service=first - dt.timedelta(days=100),
+                life_years=3, cards=["C"], retired=replaced, proceeds="333.333333333",
+            ),
+            *assets(dice, first, "AB"),
         ],
+        other_costs=other_costs(dice, first),
         electricity=[
             Electricity(from_=dt.date(2020, 1, 1), price_per_kwh="0.17", host_watts=55),
             Electricity(
@@ -217,6 +226,7 @@ def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
     dice = random.Random(1000 + seed)
     zone, name = PLACES[seed % len(PLACES)]
     made = rig(dice, zone, dt.date.fromisoformat(f"{name}-01"))
+    assert not list(faults(made))
     period = month_of(name, made.zone)
     now = period.to_ns + dice.choice([0, 10**12, 10**15])
     events = [e for e in happenings(dice, period) if _told_at(e) <= now]
@@ -237,6 +247,9 @@ def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
         {**states_nano, "unassigned": unassigned}
     )
     assert document["cost_nano"]["total"] == sum(states_nano.values()) + unassigned
+    for category in ("capital", "other"):
+        costs = sum(books.by_category[category] for books in second)
+        assert document["cost_nano"][category] == costs
     assert document["energy_uj"]["cards"] == sum(sum(b.energy.values()) for b in second)
     told = [(ns_of(a.received_at) + a.duration_ns, a) for a in second[0].attempts()]
     ended = [a for at, a in told if period.from_ns <= at < min(period.to_ns, now)]

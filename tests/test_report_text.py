@@ -49,7 +49,7 @@ def test_what_nobody_has_priced_is_unknown_and_not_zero() -> None:
         month(
             at_least=["no hardware price is set", "no electricity price is set"],
             marginal_at_least=True,
-            cost_nano={"total": 0, "capital": 0, "energy": 0},
+            cost_nano={"total": 0, "capital": 0, "energy": 0, "other": 0},
             cost_per_mtok={"full": nothing, "active": nothing, "marginal": {"output": None}},
         )
     )
@@ -63,7 +63,7 @@ def test_what_nobody_has_priced_is_unknown_and_not_zero() -> None:
 def test_printed_parts_meet_the_printed_total() -> None:
     third = NANO // 3
     told = month(
-        cost_nano={"total": 2 * third, "capital": third, "energy": third},
+        cost_nano={"total": 2 * third, "capital": third, "energy": third, "other": 0},
         states_ns={"busy": HOUR // 3, "idle": HOUR // 3, "off": HOUR // 3 + 1},
         states_cost_nano={"busy": third, "idle": third - 5, "off": 0, "unassigned": 5},
         capacity_ns=HOUR,
@@ -101,7 +101,7 @@ def test_projects_and_what_no_request_carries_meet_the_totals() -> None:
 
 def test_sections_without_anything_to_say_are_left_out() -> None:
     told = month(
-        cost_nano={"total": 0, "capital": 0, "energy": 0},
+        cost_nano={"total": 0, "capital": 0, "energy": 0, "other": 0},
         capacity_ns=0,
         states_ns={"busy": 0, "idle": 0},
         states_cost_nano={"busy": 0, "idle": 0, "unassigned": 0},

@@ -113,7 +113,8 @@ def _restated(month: dict[str, Any]) -> Iterable[Part]:
 
 def _money(month: dict[str, Any]) -> Iterable[Part]:
     cost, prices, least = month["cost_nano"], month["cost_per_mtok"], bool(month["at_least"])
-    names = ("capital", "energy")
+    # Other costs are known: where none is declared there are none, and no line.
+    names = ["capital", "energy", *(["other"] if cost["other"] else [])]
     yield f"Cost in {month['currency']}"
     for name, shown in zip(names, _cents([cost[name] for name in names]), strict=True):
         # A part that nobody has priced or read is not zero.

@@ -123,7 +123,7 @@ def _trend(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette)
 
 
 def money(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
-    """The waterfall and the two parts of the cost."""
+    """The waterfall and the parts of the cost."""
     currency, steps = month["currency"], month["waterfall_nano_per_mtok"]
     st.subheader("Where the money went", anchor=False, help=meanings.WATERFALL)
     if steps and any(step["nano_per_mtok"] for step in steps):
@@ -137,12 +137,13 @@ def money(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
     hardware, electricity = bool(settings.hardware), bool(settings.electricity)
     told = sentences.cost(month, hardware=hardware, electricity=electricity)
     st.markdown(told, help=meanings.COST)
-    if hardware and electricity and month["cost_nano"]["total"]:
+    cost = month["cost_nano"]
+    if hardware and electricity and cost["total"] and min(cost.values()) >= 0:
         st.altair_chart(
-            charts.cost_split(month["cost_nano"], currency, colours),
+            charts.cost_split(cost, currency, colours),
             theme=None,
             key="cost_split",
-            alt="Hardware and electricity as parts of the cost",
+            alt="Hardware, electricity and other costs as parts of the cost",
         )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from statistics import median_low
 from typing import Any
 
+from rig import oracle_capital
 from rig.oracle_tellings import one_each
 
 from collector.events import Attempt, Engine, Event, Heartbeat, Host, Sample
@@ -109,6 +110,7 @@ class Books:
         self.energy = self._card_energy()
         self.money: dict[str, dict[Leaf, int]] = {}
         self.unassigned = 0
+        self.by_category: dict[str, int] = defaultdict(int)
         self._capital()
         self._electricity()
 
@@ -257,20 +259,23 @@ class Books:
         return found | {self.start, self.end}
 
     def _segments(self, card: str) -> list[tuple[int, int, str]]:
-        since, until = max(self.days[0], self.in_service(card)), self.days[1]
+        since, until = self.days
         edges = sorted(e for e in self.edges() | {since, until} if since <= e <= until)
         tests = self._spans(card)
         return [
             (a, b, next(state for state, holds in tests if holds(a)))
             for a, b in itertools.pairwise(edges)
+            if self.serves(card, a)
         ]
 
-    def in_service(self, card: str) -> int:
-        own = [a.in_service for a in self.settings.hardware if card in a.cards]
-        shared = [a.in_service for a in self.settings.hardware if not a.cards]
-        engines = [e.from_ for e in self.settings.engines if card in e.gpus]
-        days = own or shared or engines
-        return self.settings.midnight_ns(min(days)) if days else 0
+    def serves(self, card: str, at: int) -> bool:
+        """Whether an asset of the card's own is in service; else a shared one; else its engine."""
+        own = [a for a in self.settings.hardware if card in a.cards]
+        shared = [a for a in self.settings.hardware if not a.cards]
+        terms = [(a.in_service, a.retired) for a in own or shared]
+        terms = terms or [(e.from_, None) for e in self.settings.engines if card in e.gpus]
+        midnight = self.settings.midnight_ns
+        return any(midnight(a) <= at and not (b and midnight(b) <= at) for a, b in terms)
 
     def within(self, at: int) -> bool:
         return self.start <= at < self.end
@@ -310,7 +315,7 @@ class Books:
             and r.end > bucket
             and r.compute < bucket + BUCKET
         ]
-        low = max(bucket, self.start, self.in_service(card))
+        low = max(bucket, self.start)
         high = min(bucket + BUCKET, self.end)
         edges = {low, high} | {t for r in own for t in (r.compute, r.split, r.end)}
         ordered = sorted(t for t in edges if low <= t <= high)
@@ -490,12 +495,14 @@ class Books:
     def _capital(self) -> None:
         bounds = sorted({self.start, self.end, *range(
             (self.start // BUCKET + 1) * BUCKET, self.end, BUCKET)})  # fmt: skip
-        for asset in self.settings.hardware:
-            line = self.money.setdefault(asset.name, defaultdict(int))
-            for a, b in itertools.pairwise(bounds):
-                amount = self._lost(asset, b) - self._lost(asset, a)
+        for name, category, own, spent in oracle_capital.lines(self.settings, self._up()):
+            line = self.money.setdefault(name, defaultdict(int))
+            reached = [spent(at) for at in bounds]
+            self.by_category[category] += reached[-1] - reached[0]
+            for n, (a, _) in enumerate(itertools.pairwise(bounds)):
+                amount = reached[n + 1] - reached[n]
                 bucket = a // BUCKET * BUCKET
-                carried = [c for c in self.cards if not asset.cards or c in asset.cards]
+                carried = [c for c in self.cards if not own or c in own]
                 capacity = {c: self._sum(card=c, bucket=bucket) for c in carried}
                 if not sum(capacity.values()):
                     self.unassigned += amount
@@ -505,13 +512,11 @@ class Books:
                 ).items():
                     self._spread(line, nano, self._leaves(card, bucket))
 
-    def _lost(self, asset: Any, at: int) -> int:
-        start = self.settings.midnight_ns(asset.in_service)
-        end = self.settings.midnight_ns(
-            asset.in_service.replace(year=asset.in_service.year + asset.life_years)
-        )
-        value = asset.price_nano - asset.residual_nano
-        return value * (min(max(at, start), end) - start) // (end - start)
+    def _up(self) -> Callable[[int, int], int]:
+        """How long the host was known to be up between two instants of the days."""
+        alive, edges = self._alive(), sorted(self.edges())
+        up = [(a, b) for a, b in itertools.pairwise(edges) if alive(a) and not self.host_off(a)]
+        return lambda start, end: sum(max(min(b, end) - max(a, start), 0) for a, b in up)
 
     def _sum(self, card: str, bucket: int) -> int:
         return sum(self._leaves(card, bucket).values())
@@ -552,14 +557,18 @@ class Books:
                  if self.settings.midnight_ns(t.from_) <= bucket]  # fmt: skip
         return max(since, key=lambda t: t.from_, default=None)
 
-    def _host_energy(self) -> dict[tuple[str, int, str], int]:
+    def _alive(self) -> Callable[[int], bool]:
+        """Whether anything on the host was seen alive at an instant."""
         up = [
             *((ns_of(h.at), ns_of(h.at) + 30 * SECOND) for h in self.of(Heartbeat)
               if set(h.covers) & set(self.engines)),
             *((r.start, r.end) for r in self.requests),
             *((a, b) for card in self.cards for a, b, gap, _ in self.readings(card) if not gap),
         ]  # fmt: skip
-        alive = covered(up)
+        return covered(up)
+
+    def _host_energy(self) -> dict[tuple[str, int, str], int]:
+        alive = self._alive()
         time: dict[tuple[str, int, str], int] = defaultdict(int)
         whole: dict[int, set[tuple[int, int]]] = defaultdict(set)
         for card in self.cards:

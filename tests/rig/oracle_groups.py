@@ -109,8 +109,8 @@ def emitted(second: Iterable[Books], by: str) -> Figures:
     for books in second:
         for request in books.requests:
             for card, bucket, tokens in _tokens(books, request):
-                begins = max(books.start, books.in_service(card))
-                if card in books.cards and begins <= bucket < books.end:
+                there = card in books.cards and books.serves(card, bucket)
+                if there and books.start <= bucket < books.end:
                     found[place(books, by, card, bucket)] += tokens
     return found
 

@@ -87,7 +87,12 @@ def month(**changes: Any) -> dict[str, Any]:
         },
         "rig": "desk",
         "currency": "USD",
-        "cost_nano": {"total": total, "capital": CAPITAL, "energy": sum(ENERGY.values())},
+        "cost_nano": {
+            "total": total,
+            "capital": CAPITAL,
+            "energy": sum(ENERGY.values()),
+            "other": 0,
+        },
         "capacity_ns": capacity,
         "states_ns": dict(STATES_NS),
         "states_cost_nano": {**cost, "unassigned": 0},
