@@ -18,7 +18,7 @@ import tomlkit
 
 from collector.settings import SettingsError
 
-Value = str | int | dt.date | list[str]
+Value = str | int | dt.date | list[str] | dict[str, str]
 Path = tuple[str | int, ...]
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -39,12 +39,12 @@ class Append:
 class Correct:
     """Another value for one setting, like ("hardware", 0, "price"); a comment keeps the old one.
 
-    `default` is the value in force where the file has none. Without `remark` no comment is left:
-    for what the program itself sets.
+    None takes the setting out. `default` is the value in force where the file has none. Without
+    `remark` no comment is left: for what the program itself sets.
     """
 
     place: Path
-    value: Value
+    value: Value | None
     default: Value | None = None
     remark: bool = True
 
@@ -85,7 +85,15 @@ def edited(text: str, changes: Sequence[Change], day: dt.date) -> str:
 
 def toml(value: Value) -> str:
     """A value as it is written in the file, on one line."""
-    return tomlkit.item(value).as_string()
+    return str(_item(value).as_string())
+
+
+def _item(value: Value) -> Any:
+    if not isinstance(value, dict):
+        return tomlkit.item(value)
+    table = tomlkit.inline_table()
+    table.update(value)
+    return table
 
 
 def told(change: Change, text: str) -> str:
@@ -105,6 +113,10 @@ def told(change: Change, text: str) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    if value is None:
+        return "not set"
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
@@ -119,8 +131,12 @@ def _expected(raw: dict[str, Any], change: Change) -> dict[str, Any]:
     if isinstance(change, Append):
         *parents, last = change.table.split(".")
         _descend(made, parents).setdefault(last, []).append(dict(change.values))
+        return made
+    home = _descend(made, change.place[:-1])
+    if change.value is None:
+        home.pop(change.place[-1], None)
     else:
-        _descend(made, change.place[:-1])[change.place[-1]] = change.value
+        home[change.place[-1]] = change.value
     return made
 
 
@@ -139,7 +155,7 @@ def _append(text: str, change: Append) -> str:
     if inline is not None:
         document = tomlkit.parse("".join(lines[inline.start : inline.end]))
         entry = tomlkit.inline_table()
-        entry.update(dict(change.values))
+        entry.update({key: _item(value) for key, value in change.values.items()})
         _descend(document, table[len(inline.at) :]).append(entry)
         return _spliced(lines, inline.start, inline.end, tomlkit.dumps(document))
     entry_lines = [f"[[{change.table}]]", *(f"{k} = {toml(v)}" for k, v in change.values.items())]
@@ -155,6 +171,8 @@ def _correct(text: str, change: Correct, day: dt.date) -> str:
     found = list(_statements(lines))
     inside, key = change.place[:-1], str(change.place[-1])
     holder = _holder(found, change.place) or _holder(found, inside)
+    if change.value is None:
+        return _taken_out(lines, newline, holder, change, day)
     if holder is None:
         header = f"[{'.'.join(str(part) for part in inside)}]"
         made = [header, *_remark(change, None, day), f"{key} = {toml(change.value)}", ""]
@@ -170,10 +188,23 @@ def _correct(text: str, change: Correct, day: dt.date) -> str:
     document = tomlkit.parse(statement)
     home = _descend(document, change.place[len(holder.at) : -1])
     old = _plain(home.get(key))
-    home[key] = change.value
+    home[key] = _item(change.value)
     indent = _indent(statement)
     remark = "".join(f"{indent}{line}{newline}" for line in _remark(change, old, day))
     return _spliced(lines, holder.start, holder.end, remark + tomlkit.dumps(document), newline)
+
+
+def _taken_out(
+    lines: list[str], newline: str, holder: _Statement | None, change: Correct, day: dt.date
+) -> str:
+    if holder is None or holder.header:
+        return "".join(lines)
+    statement = "".join(lines[holder.start : holder.end])
+    document = tomlkit.parse(statement)
+    home, key = _descend(document, change.place[len(holder.at) : -1]), change.place[-1]
+    remark = _remark(change, _plain(home.pop(key)), day)
+    kept = "".join(f"{_indent(statement)}{line}{newline}" for line in remark)
+    return _spliced(lines, holder.start, holder.end, kept + tomlkit.dumps(document), newline)
 
 
 def _remark(change: Correct, old: Value | None, day: dt.date) -> list[str]:

@@ -74,8 +74,8 @@ OUTPUT_ONLY = (
     "API look cheaper than the bill would be."
 )
 VALUE_LOST = (
-    "What all assets in service lose in value on the present day: price less residual value, "
-    "spread evenly over their lives."
+    "What all assets in service lose in value on the present day, each by its own method, and what "
+    "rents cost if the host is up all day."
 )
 TARIFF = (
     "The price of a kWh at the wall that is in force today. Measured energy is divided by the "
@@ -90,8 +90,12 @@ GAP = (
     "moves cost between these two states and changes no total."
 )
 CAPITAL = (
-    "What was bought, with its price and its life. The part of the price that a month uses up is "
-    "that month's hardware cost."
+    "What was bought, with its price and how its value falls, and what is rented. What a month "
+    "uses up is its hardware cost; what a sale does not bring back is lost on its day."
+)
+OTHER = (
+    "What is paid for beside hardware and electricity: an amount a month, one paid at once, or a "
+    "yearly rate on the value that the assets bind."
 )
 SOURCES = (
     "What the running collector says of itself: whether it can keep events, when each card was "

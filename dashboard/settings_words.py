@@ -2,7 +2,7 @@
 
 import datetime as dt
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from analytics.preview import Effect
 from collector.probe import Health
@@ -19,14 +19,7 @@ SILENT_S = 300
 def assumed(settings: Settings, lost_nano: int, today: dt.date) -> str:
     """What the rig is taken to cost, in one or two sentences; `lost_nano` in value per day."""
     currency = settings.rig.currency
-    if settings.hardware:
-        price = sum(asset.price_nano for asset in settings.hardware)
-        rig = (
-            f"The rig cost **{words.cents(price).removesuffix('.00')} {currency}** and loses "
-            f"**{words.headline(lost_nano)} {currency}** of its value a day"
-        )
-    else:
-        rig = "No hardware price is set, so **the rig itself counts as free**"
+    rig = _rig(settings, lost_nano, today)
     tariff = in_force(settings, today)
     if tariff is None:
         return f"{rig}. No electricity price is in force, so **energy is not priced**."
@@ -34,6 +27,37 @@ def assumed(settings: Settings, lost_nano: int, today: dt.date) -> str:
         f"{rig}; a kWh costs **{tariff.price_per_kwh} {currency}** since {day(tariff.from_)}, and "
         f"the host draws {tariff.host_watts:,} W beside its cards."
     )
+
+
+def _rig(settings: Settings, lost_nano: int, today: dt.date) -> str:
+    """What was paid for the assets that are there today, and what a day of them costs."""
+    if not settings.hardware:
+        return "No hardware price is set, so **the rig itself counts as free**"
+    there = [a for a in settings.hardware if a.retired is None or a.retired > today]
+    a_day = f"**{words.headline(lost_nano)} {settings.rig.currency}**"
+    price = sum(asset.price_nano for asset in there)
+    rented = any(asset.method == "rented" for asset in there)
+    if not price:
+        return f"The rig is rented for {a_day} a day" if rented else f"The rig costs {a_day} a day"
+    bought = f"**{words.cents(price).removesuffix('.00')} {settings.rig.currency}**"
+    if rented:
+        return f"The rig cost {bought}; with what is rented it takes {a_day} a day"
+    return f"The rig cost {bought} and loses {a_day} of its value a day"
+
+
+def dated(amounts: Mapping[str, str]) -> str:
+    """Amounts by date as one types them: `2027-10-01 11000, 2028-10-01 8000`."""
+    return ", ".join(f"{day} {amount}" for day, amount in sorted(amounts.items()))
+
+
+def read_dated(text: str) -> dict[str, str]:
+    """The other way round; what is no date or no amount stays as it is, for the refusal to name."""
+    found = {}
+    for part in text.split(","):
+        day, _, amount = part.strip().partition(" ")
+        if day:
+            found[day] = amount.strip()
+    return found
 
 
 def in_force(settings: Settings, today: dt.date) -> Electricity | None:

@@ -225,3 +225,43 @@ def difference(text, made):
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     return old[head : len(old) - tail], new[head : len(new) - tail]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '[[hardware]]\nname = "a"\nlife_years = 4 # long\nprice = "1"\n',
+            '[[hardware]]\nname = "a"\n# corrected 2026-11-29: life_years was 4\nprice = "1"\n',
+        ),
+        (
+            'hardware = [{ name = "a", price = "1", life_years = 4 }]\n',
+            '# corrected 2026-11-29: life_years was 4\nhardware = [{ name = "a", price = "1" }]\n',
+        ),
+        ('[[hardware]]\nname = "a"\n', '[[hardware]]\nname = "a"\n'),
+    ],
+)
+def test_a_setting_can_be_taken_out(before: str, after: str) -> None:
+    change = Correct(("hardware", 0, "life_years"), None)
+    assert edited(before, [change], DAY) == after
+
+
+def test_amounts_by_date_stand_on_one_line() -> None:
+    values = {"2027-10-01": "11000", "2028-10-01": "8000"}
+    change = Correct(("hardware", 0, "market_values"), values)
+    written = 'market_values = {2027-10-01 = "11000", 2028-10-01 = "8000"}\n'
+    before = '[[hardware]]\nname = "a"\n'
+    made = edited(before, [change], DAY)
+    assert made.startswith(before) and made.endswith(written)
+    assert told(change, before) == (
+        "hardware a: market_values not set → 2027-10-01 11000, 2028-10-01 8000"
+    )
+    appended = edited("", [Append("hardware", {"name": "a", "market_values": values})], DAY)
+    assert appended == f"{before}{written}"
+
+
+def test_amounts_in_a_table_of_their_own_are_left_to_the_hand() -> None:
+    text = '[[hardware]]\nname = "a"\n[hardware.market_values]\n2027-10-01 = "11000"\n'
+    for value in (None, {"2027-10-01": "9"}):
+        with pytest.raises(NotEditable, match="by hand"):
+            edited(text, [Correct(("hardware", 0, "market_values"), value)], DAY)

@@ -1,5 +1,6 @@
 """The settings page over a real file and a real ledger, without a browser."""
 
+import datetime as dt
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,7 +71,7 @@ def choose(at: AppTest, table: str, way: str) -> AppTest:
 
 
 def field(at: AppTest, label: str) -> Any:
-    every = [*at.text_input, *at.number_input, *at.date_input, *at.multiselect]
+    every = [*at.text_input, *at.number_input, *at.date_input, *at.multiselect, *at.selectbox]
     (found,) = [widget for widget in every if widget.label == label]
     return found
 
@@ -119,8 +120,66 @@ def test_forms_come_from_the_declaration(at: AppTest) -> None:
         assert field(at, setting.label("USD")).help.startswith(setting.help)
     assert field(at, "host power, W").value == 90
     choose(at, "hardware", "Add what was bought")
-    labels = {w.label for w in [*at.text_input, *at.number_input, *at.date_input, *at.multiselect]}
-    assert labels >= {s.label("USD") for s in tables()["hardware"].settings if s.key != "method"}
+    for setting in tables()["hardware"].settings:
+        assert field(at, setting.label("USD")).help.startswith(setting.help)
+
+
+def test_what_is_left_empty_is_not_written(at: AppTest, config: Path) -> None:
+    choose(at, "hardware", "Add what was bought")
+    field(at, "name").set_value("borrowed card")
+    field(at, "in service from").set_value(dt.date(2026, 10, 1))
+    field(at, "method").set_value("rented")
+    field(at, "hourly rent, USD per hour").set_value("1.25")
+    button(at, SEE).click().run()
+    button(at, "Save").click().run()
+    assert config.read_text().count("[[hardware]]") == 2
+    assert (
+        '[[hardware]]\nname = "borrowed card"\nin_service = 2026-10-01\nmethod = "rented"\n'
+        'rate_per_hour = "1.25"\n'
+    ) in config.read_text()
+    # 24 of value lost a day, and 24 times 1.25.
+    assert "The rig cost **35,064 USD**; with what is rented it takes **54.0 USD** a day" in text(
+        at
+    )
+    table = at.dataframe[0].value
+    assert list(table["method"]) == ["straight_line", "rented"]
+    assert "market_values" not in table.columns
+
+
+def test_an_asset_that_is_valued_by_the_market_loses_its_life(at: AppTest, config: Path) -> None:
+    choose(at, "hardware", CORRECT)
+    field(at, "method").set_value("market")
+    field(at, "life, years").set_value(None)
+    values = field(at, "market values, USD")
+    values.set_value("2027-10-01 11000, soon 9000")
+    button(at, SEE).click().run()
+    (error,) = errors(at)
+    assert error.startswith("Market values: 'soon' is no date; write dates and amounts, like")
+    field(at, "market values, USD").set_value("2027-10-01 11000, 2026-11-01 34000")
+    button(at, SEE).click().run()
+    # The drop to 34,000 within October, on two million tokens.
+    assert "This changes **October 2026** from **372** to **532** USD per million" in text(at)
+    button(at, "Save").click().run()
+    asset = load(config).hardware[0]
+    assert (asset.method, asset.life_years) == ("market", None)
+    assert asset.market_values == {"2026-11-01": "34000", "2027-10-01": "11000"}
+    assert "# corrected" in config.read_text()
+    assert list(at.dataframe[0].value["market_values"]) == ["2026-11-01 34000, 2027-10-01 11000"]
+
+
+def test_other_costs_are_added_and_shown(at: AppTest, config: Path) -> None:
+    assert "None: no internet, space, maintenance or cost of capital is counted." in text(at)
+    choose(at, "other_costs", "Add a cost")
+    field(at, "name").set_value("space")
+    field(at, "from").set_value(dt.date(2026, 10, 1))
+    field(at, "per month, USD per month").set_value("20")
+    button(at, SEE).click().run()
+    # 744 and 20 on two million tokens.
+    assert "This changes **October 2026** from **372** to **382** USD per million" in text(at)
+    button(at, "Save").click().run()
+    (cost,) = load(config).other_costs
+    assert (cost.name, cost.per_month, cost.until) == ("space", "20", None)
+    assert "All cards share them" in text(at)
 
 
 def test_a_preview_tells_the_months_by_hand(at: AppTest) -> None:

@@ -35,6 +35,7 @@ def page(version: Version) -> None:
     answer(settings)
     hardware(version)
     electricity(version)
+    other_costs(version)
     usage(version)
     st.subheader("Where the figures come from", anchor=False, help=meanings.SOURCES)
     st.fragment(sources, run_every=REFRESH_S)(settings)
@@ -87,7 +88,7 @@ def hardware(version: Version) -> None:
     st.subheader("Hardware", anchor=False, help=meanings.CAPITAL)
     order = sorted(range(len(settings.hardware)), key=lambda i: settings.hardware[i].in_service)
     if order:
-        st.markdown("Each asset's price less its residual value, spread evenly over its life.")
+        st.markdown("What each asset loses in value over its life, or costs in rent.")
         entries(settings, "hardware", [settings.hardware[i] for i in order])
     else:
         st.markdown("No hardware yet: the rig itself counts as free.")
@@ -107,6 +108,19 @@ def electricity(version: Version) -> None:
     change.table(version, "electricity", order, add="New price from a day on")
 
 
+def other_costs(version: Version) -> None:
+    """What is paid for beside hardware and electricity."""
+    settings = version.settings
+    st.subheader("Other costs", anchor=False, help=meanings.OTHER)
+    order = sorted(range(len(settings.other_costs)), key=lambda i: settings.other_costs[i].from_)
+    if order:
+        st.markdown("All cards share them, by their time in service.")
+        entries(settings, "other_costs", [settings.other_costs[i] for i in order])
+    else:
+        st.markdown("None: no internet, space, maintenance or cost of capital is counted.")
+    change.table(version, "other_costs", order, add="Add a cost")
+
+
 def usage(version: Version) -> None:
     """When the rig counts as in use."""
     settings = version.settings
@@ -119,15 +133,26 @@ def usage(version: Version) -> None:
 
 
 def entries(settings: Settings, table: str, rows: list[Any]) -> None:
-    """The entries of a repeated table, each column with its unit and its help."""
-    declared = [s for s in tables()[table].settings if len(s.choices) != 1]
-    shown = [s for s in declared if s.key != "cards" or any(row.cards for row in rows)]
+    """The entries of a repeated table, each column with its unit and its help.
+
+    A column without anything but defaults is left out.
+    """
+    shown = [
+        s
+        for s in tables()[table].settings
+        if s.required or not all(change.is_default(s, change.value_of(row, s.key)) for row in rows)
+    ]
     st.dataframe(
-        pl.DataFrame({s.key: [change.value_of(row, s.key) for row in rows] for s in shown}),
+        pl.DataFrame({s.key: [_cell(row, s.key) for row in rows] for s in shown}),
         hide_index=True,
         column_config={s.key: _column(s, settings.rig.currency) for s in shown},
         key=f"entries_{table}",
     )
+
+
+def _cell(row: Any, key: str) -> Any:
+    value = change.value_of(row, key)
+    return settings_words.dated(value) if isinstance(value, dict) else value
 
 
 def _column(setting: Setting, currency: str) -> Any:
@@ -139,7 +164,7 @@ def _column(setting: Setting, currency: str) -> Any:
     if setting.type.startswith("list of"):
         return st.column_config.ListColumn(label, help=setting.help)
     # Amounts and shares stay the text that they are in the file: no digit is rounded away.
-    side: Any = "left" if setting.type == "text" else "right"
+    side: Any = "right" if setting.type in ("amount", "share from 0 to 1") else "left"
     return st.column_config.TextColumn(label, help=setting.help, alignment=side)
 
 

@@ -100,7 +100,11 @@ def _append(version: Version, name: str, order: list[int]) -> None:
     with st.form(_key(name, "new")):
         values = _fields(version.settings, name, newest, "new")
         if st.form_submit_button("See what it changes", type="primary"):
-            told = {s.key: v for s, v in values.items() if s.required or not _is_default(s, v)}
+            told = {
+                setting.key: value
+                for setting, value in values.items()
+                if value is not None and (setting.required or not is_default(setting, value))
+            }
             _propose(version, name, [Append(name, told)])
 
 
@@ -120,9 +124,9 @@ def _correct(version: Version, name: str, order: list[int]) -> None:
             _propose(version, name, _differences(name, (name, index), rows[index], values))
 
 
-def _fields(settings: Settings, name: str, row: Any, where: str) -> dict[Setting, Value]:
-    """The fields of one entry, in two columns; those with one choice alone are left out."""
-    declared = [s for s in tables()[name].settings if len(s.choices) != 1]
+def _fields(settings: Settings, name: str, row: Any, where: str) -> dict[Setting, Value | None]:
+    """The fields of one entry, in two columns."""
+    declared = tables()[name].settings
     rows = [st.columns(2) for _ in declared[::2]]
     found = {}
     for number, setting in enumerate(declared):
@@ -134,18 +138,22 @@ def _fields(settings: Settings, name: str, row: Any, where: str) -> dict[Setting
     return found
 
 
-def _field(setting: Setting, value: Any, settings: Settings, key: str) -> Value:
-    """One input, as the declaration says; it keeps what is typed when the file changes."""
+def _field(setting: Setting, value: Any, settings: Settings, key: str) -> Value | None:
+    """One input, as the declaration says; it keeps what is typed when the file changes.
+
+    None where a setting without a default is left empty.
+    """
     label, text = setting.label(settings.rig.currency), f"{setting.help} ({setting.type})"
-    now: Any = dt.datetime.now(settings.zone).date()
     default = setting.default
     if setting.type == "date":
-        st.session_state.setdefault(key, value or now)
-        chosen: Any = st.date_input(label, key=key, help=text, format="YYYY-MM-DD", required=True)
-        return chosen if isinstance(chosen, dt.date) else now
+        return _date(setting, value, settings, key)
     if setting.type == "whole number":
-        st.session_state.setdefault(key, int(default or 4) if value is None else value)
-        return int(st.number_input(label, step=1, key=key, help=text) or 0)
+        st.session_state.setdefault(key, int(default) if value is None and default else value)
+        chosen = st.number_input(label, value=None, step=1, key=key, help=text)
+        return None if chosen is None else int(chosen)
+    if setting.choices:
+        st.session_state.setdefault(key, (default or "").strip('"') if value is None else value)
+        return str(st.selectbox(label, setting.choices, key=key, help=text))
     if setting.type.startswith("list of"):
         known = sorted({gpu for engine in settings.engines for gpu in engine.gpus})
         st.session_state.setdefault(key, list(value or []))
@@ -155,16 +163,40 @@ def _field(setting: Setting, value: Any, settings: Settings, key: str) -> Value:
                 label, options, key=key, help=text, accept_new_options=True, placeholder="all"
             )
         )
-    st.session_state.setdefault(key, (default or "").strip('"') if value is None else value)
-    return (st.text_input(label, key=key, help=text) or "").strip()
+    dated = setting.type.startswith("table of")
+    start = settings_words.dated(value or {}) if dated else value
+    st.session_state.setdefault(key, (default or "").strip('"') if start is None else start)
+    typed = (st.text_input(label, key=key, help=text) or "").strip()
+    if dated:
+        return settings_words.read_dated(typed)
+    return typed or (None if default is None and not setting.required else "")
 
 
-def _is_default(setting: Setting, value: Value) -> bool:
+def _date(setting: Setting, value: Any, settings: Settings, key: str) -> Value | None:
+    """A day; one that is needed, or stands for ever by default, begins as today."""
+    now = dt.datetime.now(settings.zone).date()
+    needed = setting.required or setting.default is not None
+    st.session_state.setdefault(key, value or (now if needed else None))
+    chosen: Any = st.date_input(
+        setting.label(settings.rig.currency),
+        value=None,
+        key=key,
+        help=f"{setting.help} ({setting.type})",
+        format="YYYY-MM-DD",
+        required=needed,
+    )
+    return chosen if isinstance(chosen, dt.date) else now if needed else None
+
+
+def is_default(setting: Setting, value: Value | None) -> bool:
+    """Whether a value need not stand in the file."""
+    if value is None:
+        return setting.default is None
     return setting.default in (f'"{value}"', str(value))
 
 
 def _differences(
-    name: str, place: tuple[str | int, ...], row: Any, values: dict[Setting, Value]
+    name: str, place: tuple[str | int, ...], row: Any, values: dict[Setting, Value | None]
 ) -> list[Change]:
     return [
         Correct((*place, setting.key), value, default=value_of(row, setting.key))
