@@ -23,7 +23,6 @@ from collector.settings_router import RouterSettings, Tap
 from collector.settings_types import (
     NANO,
     Address,
-    Money,
     SettingsError,
     Span,
     Table,
