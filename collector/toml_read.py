@@ -144,8 +144,9 @@ def _plain(what: str, value: Any) -> str:
 
 def _remedy(path: tuple[str | int, ...], what: str, remedies: Mapping[str, str]) -> str:
     names = [part for part in path if isinstance(part, str)]
-    if names and names[-1] in remedies:
-        return remedies[names[-1]]
+    for name in names[:-3:-1]:  # the key, or the table whose keys are dates
+        if name in remedies:
+            return remedies[name]
     kind = re.search(r"`(\w+)", what)
     return _BY_TYPE.get(kind[1] if kind else "str", "see the example in README.md")
 

@@ -261,9 +261,8 @@ def test_commented_lines_hold_the_defaults():
 
 def test_comments_come_from_the_declaration():
     made = text(everything())
-    assert (
-        "# An asset: what it cost and over how many years that is spread.\n[[hardware]]\n" in made
-    )
+    told = "# An asset: what was bought or rented, and how its cost is spread over time.\n"
+    assert f"{told}[[hardware]]\n" in made
     assert re.search(r'^price_per_kwh = "0.20"  # .*per kWh', made, flags=re.M)
     assert max(map(len, made.splitlines())) <= 120
 

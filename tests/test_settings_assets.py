@@ -75,7 +75,7 @@ def read(text: str) -> Settings:
         (
             MARKET + "market_values = { 2027-10-01 = 11000 }\n",
             6,
-            "hardware.market_values",
+            "hardware.market_values.2027-10-01",
             "write dates and amounts in quotes",
         ),
         (RENT, 1, "hardware.rate_per_hour", "what is rented has no rate; write rate_per_hour or"),

@@ -236,7 +236,7 @@ def difference(text, made):
         ),
         (
             'hardware = [{ name = "a", price = "1", life_years = 4 }]\n',
-            '# corrected 2026-11-29: life_years was 4\nhardware = [{ name = "a", price = "1" }]\n',
+            '# corrected 2026-11-29: life_years was 4\nhardware = [{ name = "a", price = "1"  }]\n',
         ),
         ('[[hardware]]\nname = "a"\n', '[[hardware]]\nname = "a"\n'),
     ],
