@@ -50,7 +50,8 @@ class Day:
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
     facts: unassigned_nano (of it unassigned_other_nano is no hardware), resets, pending_ns, gaps
-    ([start, end] ns), clock_steps ([at, step] ns), headroom_ns (at other gaps, `active_gap.headroom_ns`) and peaks (by card).
+    ([start, end] ns), clock_steps ([at, step] ns), headroom_ns (at other gaps,
+    `active_gap.headroom_ns`) and peaks (by card).
     """
 
     name: str
