@@ -45,7 +45,7 @@ class Day:
     cells: by card (and its pool), bucket_ns and state: ns, host_off_ns, capital_nano, energy_nano,
     other_nano, energy_uj, host_uj, known_ns (time whose energy is known), idle_uj and
     marginal_nano (None where the idle draw or a price is unknown), mixed_ns, unattributed_ns,
-    unattributed_nano, time and money by kind (`rollup.WORK`) and emitted_tokens (`emitted.emitted`).
+    unattributed_nano, time and money by kind (`rollup.WORK`), emitted_tokens (`emitted.emitted`).
     work: busy time and money by kind, by the finest labels (`rollup.work`).
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
