@@ -12,6 +12,7 @@ from analytics.evidence import Evidence, gather
 from analytics.host import HostFacts, host_facts
 from analytics.intervals import subtract
 from analytics.periods import day_at
+from analytics.prefixes import RECALL_NS
 from analytics.read import Ledger
 from analytics.rig import Card, cards, in_force
 from analytics.states import BUCKET_NS, buckets_between, partition
@@ -69,7 +70,8 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     attempts = joined(ledger.frame("attempts", low - LOOKBACK_NS, high, ends_after_ns=low))
     host = host_facts(ledger.frame("host_events", 0, now_ns))
     engines = host.once(ledger.frame("engines", 0, days[1]))
-    rows = timeline(attempts, assigned, _slots(assigned, engines))
+    before = _prefixed(ledger, attempts, low, high)
+    rows = timeline(attempts, assigned, _slots(assigned, engines), before)
     rig = cards(settings, from_ns)
     intervals = energy.readings(ledger.frame("samples", *sampled), host)
     evidence = gather(
@@ -100,6 +102,16 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
 def around_ns(settings: Settings) -> int:
     """How far beyond a day its requests are read: as far as they bear on it."""
     return max(reach_ns(settings.usage.active_gap_ns), NEARBY_NS)
+
+
+def _prefixed(ledger: Ledger, attempts: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
+    """The attempts whose prefixes those that end after `low` may have computed again."""
+    has_any = pl.col("prefix").list.len() > 0
+    if attempts.filter(has_any).is_empty():
+        return attempts.clear()
+    since = low - RECALL_NS
+    told = ledger.frame("attempts", since - LOOKBACK_NS, high, ends_after_ns=since)
+    return joined(told).filter(has_any)
 
 
 def _account(

@@ -24,14 +24,15 @@ SCHEMA = {
 def card_time(rows: pl.DataFrame) -> pl.DataFrame:
     """Card time of each request by card, bucket and kind, from `timeline` rows.
 
-    Columns: card, bucket_ns, request, kind (new, output, unsplit), ns. Per card and bucket Σ ns
-    is the time in which at least one request computed.
+    Columns: card, bucket_ns, request, kind (new, recomputed, output, unsplit), ns. Per card and
+    bucket Σ ns is the time in which at least one request computed.
     """
     parts = [_shares(str(key[0]), part) for key, part in rows.group_by("card")]
     shares = pl.concat([pl.DataFrame(schema=_RAW), *parts])
     shares = shares.group_by("card", "bucket_ns", "request", "kind", "computing").agg(
         pl.col("scaled").sum()
     )
+    shares = _told_apart(shares, rows)
     shares = shares.with_row_index("_row").with_columns(
         _floor=pl.col("scaled") // 2**SCALE_BITS, _rest=pl.col("scaled") % 2**SCALE_BITS
     )
@@ -68,6 +69,22 @@ def _shares(card: str, rows: pl.DataFrame) -> pl.DataFrame:
         "scaled",
         "computing",
     )
+
+
+def _told_apart(shares: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """What prefill computed again, by tokens, as a kind of its own."""
+    partly = rows.filter(pl.col("recomputed_tokens") > 0, pl.col("first_kind") == "new")
+    if partly.is_empty():
+        return shares
+    tokens = ["recomputed_tokens", "fresh_tokens"]
+    partly = partly.select("card", "request", *tokens, kind="first_kind")
+    shares = shares.join(partly, on=["card", "request", "kind"], how="left")
+    product = pl.col("scaled").cast(pl.Int128) * pl.col("recomputed_tokens")
+    part = (product // pl.col("fresh_tokens")).cast(pl.Int64).fill_null(0)
+    shares = shares.with_columns(part=part)
+    again = shares.with_columns(kind=pl.lit("recomputed"), scaled=pl.col("part"))
+    rest = shares.with_columns(scaled=pl.col("scaled") - pl.col("part"))
+    return pl.concat([rest, again]).filter(pl.col("scaled") > 0).select(*_RAW)
 
 
 def _cut(starts: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:

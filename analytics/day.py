@@ -170,6 +170,7 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
         "unassigned_other_nano": int(alone.filter(category="other")["nano"].sum()),
         "resets": len(resets),
         "pending_ns": _pending_ns(books, end),
+        "recalls": not books.attempts.filter(pl.col("prefix").list.len() > 0).is_empty(),
         "clock_steps": [step for step in books.host.steps if start <= step[0] < end],
         "headroom_ns": headroom_ns(
             books.evidence, books.states, settings.usage.active_gap_ns, start, end

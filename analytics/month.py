@@ -135,13 +135,14 @@ def summarize(
 
 
 def _tokens(tallies: pl.DataFrame, cells: pl.DataFrame) -> dict[str, int]:
-    """Sums of what is known. `split_new` is the uncached input, `split_output` the output, of the
-    attempts whose time could be split into kinds; `emitted` what the cards put out in the period,
-    whenever the attempt ended."""
+    """Sums of what is known. `split_new` and `split_recomputed` are the uncached input,
+    `split_output` the output, of the attempts whose time could be split into kinds; `emitted` what
+    the cards put out in the period, whenever the attempt ended."""
     columns = {
         "input": "input_tokens",
         "cache_read": "cache_read_tokens",
         "split_new": "split_new",
+        "split_recomputed": "split_recomputed",
         "output": "output_tokens",
         "split_output": "split_output",
         "requests": "requests",
@@ -214,6 +215,7 @@ def _price(
         "all": per(total, tokens["input"] + tokens["output"]),
         "by_kind": {
             "new": per(of("new"), tokens["split_new"]),
+            "recomputed": per(of("recomputed"), tokens["split_recomputed"]),
             "output": per(of("output"), tokens["split_output"]),
         },
     }

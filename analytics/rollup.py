@@ -11,14 +11,14 @@ from analytics.cost import NO_REQUEST
 from analytics.states import BUCKET_NS
 from analytics.timeline import PREFILL_ONLY
 
-KINDS = ("new", "output", "unsplit")
+KINDS = ("new", "recomputed", "output", "unsplit")
 LABELS = ("model", "project", "session", "key")
 WORK = [f"{kind}_{figure}" for kind in KINDS for figure in ("ns", "nano")]
 ENDED = [
     "source", "event_id", "request_id", *LABELS, "operation", "status", "usage_source",
     "received_ns", "end_ns",
     "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
-    "prefix", "prefix_tokens",
+    "prefix", "prefix_tokens", "recomputed_tokens",
     "card", "is_request", "is_carded", "is_odd", "is_split",
 ]  # fmt: skip
 
@@ -72,9 +72,8 @@ def ended(books: Books) -> pl.DataFrame:
     split into kinds (`is_split`)."""
     names = ["source", "event_id"]
     carded = books.rows.filter(pl.col("card").is_in([card.uuid for card in books.cards]))
-    carded = (
-        carded.sort("request", "card_no").unique("request", keep="first").select(*names, "card")
-    )
+    first = carded.sort("request", "card_no").unique("request", keep="first")
+    carded = first.select(*names, "card", "recomputed_tokens")
     since = pl.col("start_ns") - pl.col("received_at_ns")
     odd = (
         (pl.col("cache_read_tokens") > pl.col("input_tokens"))
@@ -87,6 +86,7 @@ def ended(books: Books) -> pl.DataFrame:
     )
     told = books.attempts.join(carded, on=names, how="left", maintain_order="left")
     return told.with_columns(
+        pl.col("recomputed_tokens").fill_null(0),
         is_carded=pl.col("card").is_not_null(),
         received_ns=pl.col("received_at_ns"),
         is_odd=odd.fill_null(False),
@@ -97,13 +97,13 @@ def ended(books: Books) -> pl.DataFrame:
 def tallies(ended: pl.DataFrame) -> pl.DataFrame:
     """Counts and sums of attempts by the finest combination of labels and operation.
 
-    Token sums are of what is known, and None where nothing is. `split_new` is the uncached input,
-    `split_output` the output, of the attempts whose time could be split into kinds. `requests`
-    leaves earlier tries of the same request out; their tokens count.
+    Token sums are of what is known, and None where nothing is. `split_new` and `split_recomputed`
+    are the uncached input, `split_output` the output, of the attempts whose time could be split
+    into kinds. `requests` leaves earlier tries of the same request out; their tokens count.
     """
     by = [*LABELS, "operation"]
-    given, cached, put_out = (
-        pl.col(f"{name}_tokens") for name in ("input", "cache_read", "output")
+    given, cached, again, put_out = (
+        pl.col(f"{name}_tokens") for name in ("input", "cache_read", "recomputed", "output")
     )
     split = pl.col("is_split")
     source = pl.col("usage_source")
@@ -125,7 +125,8 @@ def tallies(ended: pl.DataFrame) -> pl.DataFrame:
             known_sum(pl.col(tokens))
             for tokens in ("input_tokens", "cache_read_tokens", "output_tokens")
         ),
-        (given - cached).filter(split).sum().alias("split_new"),
+        (given - cached - again).filter(split).sum().alias("split_new"),
+        again.filter(split & (given - cached).is_not_null()).sum().alias("split_recomputed"),
         put_out.filter(split).sum().alias("split_output"),
     )
     return sums.sort(by)

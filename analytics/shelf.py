@@ -26,6 +26,7 @@ from analytics.evidence import WITNESS_HOLDS_NS
 from analytics.host import HostFacts, host_facts
 from analytics.intervals import clip
 from analytics.periods import day_at
+from analytics.prefixes import RECALL_NS
 from analytics.read import Ledger
 from analytics.rig import changes
 from analytics.utilization import Peak
@@ -189,9 +190,10 @@ class Shelf:
                 kept = json.loads((self._root / span.name / "facts.json").read_bytes())
                 until, fingerprint = kept["sampled_until_ns"], kept["fingerprint"]
                 facts: dict[str, Any] = kept["facts"]
+                expected = self._fingerprint(span, until, recalls=facts["recalls"])
             except (OSError, ValueError, KeyError, TypeError):
                 return None
-            if not self._born or fingerprint != self._fingerprint(span, until):
+            if not self._born or fingerprint != expected:
                 return None
             self._found[_key(span)] = facts
         return self._found[_key(span)]
@@ -200,7 +202,7 @@ class Shelf:
         """Keep a day: written aside, then renamed. A folder that cannot be written keeps none."""
         aside = self._root / f"{span.name}.{uuid4().hex}.tmp"
         kept = {
-            "fingerprint": self._fingerprint(span, sampled_until_ns),
+            "fingerprint": self._fingerprint(span, sampled_until_ns, recalls=day.facts["recalls"]),
             "sampled_until_ns": sampled_until_ns,
             "facts": day.facts,
         }
@@ -228,10 +230,11 @@ class Shelf:
         off = clip(host.off, span.from_ns, span.to_ns)
         return [breaks.tolist(), steps, off.tolist(), clip(host.twice, 0, until_ns).tolist()]
 
-    def _fingerprint(self, span: Span, sampled_until_ns: int) -> str:
+    def _fingerprint(self, span: Span, sampled_until_ns: int, *, recalls: bool) -> str:
         around = around_ns(self.settings)
+        before = around + RECALL_NS if recalls else around
         hours = [
-            ("attempt", span.from_ns - around, span.to_ns + around),
+            ("attempt", span.from_ns - before, span.to_ns + around),
             ("heartbeat", span.from_ns - WITNESS_HOLDS_NS, span.to_ns),
             ("sample", span.from_ns - LOOKBACK_NS - DAY_NS, sampled_until_ns),
         ]

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from analytics.intervals import Ints
+from analytics.prefixes import recomputed
 from collector.settings import EngineSettings
 
 Slots = Mapping[str, Sequence[tuple[int, int]]]
@@ -19,17 +20,22 @@ PREFILL_ONLY: Final = ("embedding", "rerank")
 
 
 def timeline(
-    attempts: pl.DataFrame, engines: Mapping[str, EngineSettings], slots: Slots
+    attempts: pl.DataFrame,
+    engines: Mapping[str, EngineSettings],
+    slots: Slots,
+    before: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """One row per attempt and card; an attempt on no known card has none.
 
     `engines` are the assignments in force; `slots` tells for each engine from when it had how
-    many, in order of time.
+    many, in order of time; `before` are the attempts whose prefixes may have been computed again
+    (`prefixes.recomputed`).
 
     Columns beside the attempt's own: `request` (its place in the order of (source, event_id)),
     `card`, `card_no` and `n_cards` (its place and their number), `pool`, and the instants
     `start_ns` ≤ `compute_ns` ≤ `split_ns` ≤ `end_ns`, with `first_kind` before the split and
-    `second_kind` after it.
+    `second_kind` after it. Of `fresh_tokens`, which no cache served, `recomputed_tokens` had been
+    computed before.
     """
     placed = _with_cards(attempts, engines)
     compute = _compute_starts(placed, slots)
@@ -45,11 +51,23 @@ def timeline(
         .then(pl.lit("unsplit"))
         .otherwise(pl.lit("new")),
         second_kind=pl.lit("output"),
+        fresh_tokens=pl.col("input_tokens") - pl.col("cache_read_tokens"),
+        recomputed_tokens=_again(placed, before, engines),
         n_cards=pl.col("cards").list.len().cast(pl.Int64),
     )
-    numbered = placed.with_columns(card_no=pl.int_ranges(pl.col("cards").list.len()))
+    numbered = placed.drop("prefix", "prefix_tokens").with_columns(
+        card_no=pl.int_ranges(pl.col("cards").list.len())
+    )
     rows = numbered.explode("cards", "card_no").rename({"cards": "card"})
     return rows.drop_nulls("card")
+
+
+def _again(
+    placed: pl.DataFrame, before: pl.DataFrame | None, engines: Mapping[str, EngineSettings]
+) -> pl.Series:
+    if before is None or before.is_empty():
+        return pl.repeat(0, len(placed), dtype=pl.Int64, eager=True)
+    return recomputed(placed, _with_cards(before, engines))
 
 
 def _with_cards(attempts: pl.DataFrame, engines: Mapping[str, EngineSettings]) -> pl.DataFrame:

@@ -87,9 +87,11 @@ class Sealer:
 
     def _tend(self) -> None:
         rows = self._store.seal()
-        self._store.bury(now_ns() - RETIRED_NS)  # first: a merge may need the room
-        merged = self._store.compact()
-        self._renew_face()
+        try:
+            merged = self._store.compact()
+        finally:  # a merge that fails for want of room is helped by what the one before left
+            self._renew_face()
+            self._store.bury(now_ns() - RETIRED_NS)
         self._store.forget_keys(now_ns())
         log.info("sealed %d rows, merged %d files", rows, merged)
 

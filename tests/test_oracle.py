@@ -86,6 +86,9 @@ def requests(dice: random.Random) -> list[Event]:
             "project": dice.choice([None, "p", "q"]),
             "key": dice.choice([None, "laptop", "phone"]),
             "operation": dice.choice(["chat", "chat", "embedding"]),
+            "status": dice.choice(["ok", "ok", "client_abort"]),
+            "prefix": (prefix := dice.choice([[], ["a"], ["a", "b"], ["a", "c", "d"]])),
+            "prefix_tokens": [7, 60, 300][: len(prefix)],
         }
         made.append(attempt(f"r{n}", start, start + length, engine=name, **fields))
     return made

@@ -121,6 +121,8 @@ def happenings(dice: random.Random, span: Period) -> list[Event]:
                 "model": dice.choice(["m", "n"]),
                 "session": f"s{burst}",
                 "key": dice.choice([None, "laptop", "phone"]),
+                "prefix": (prefix := dice.choice([[], [], ["a"], ["a", "b"], ["a", "c"]])),
+                "prefix_tokens": [40, dice.choice([90, 120])][: len(prefix)],
             }
             end = at + dice.uniform(0, 300)
             made.append(attempt(f"r{burst}-{n}", at, end, engine=name, **fields))

@@ -71,11 +71,13 @@ def test_json_is_the_month(config: Path, capsys: pytest.CaptureFixture[str]) -> 
         "input": 100,
         "cache_read": 0,
         "split_new": 0,
+        "split_recomputed": 0,
         "output": 50,
         "split_output": 0,
         "requests": 1,
         "attempts": 1,
         "missing_usage": 0,
+        "emitted": 50,
     }
     assert sum(month["states_ns"].values()) == month["capacity_ns"] == 31 * 86_400 * 10**9
     # All of October's capital, 744 of 35,064 hours, on 50 tokens.

@@ -64,6 +64,14 @@ class Request:
         if event.wait_ns is not None:
             self.compute = min(self.start + event.wait_ns, self.end)
         self.split, self.kinds = self._split(received)
+        self.again = 0  # of the fresh tokens, those that the pool had computed before
+
+    @property
+    def computed(self) -> int | None:
+        """When its prefixes had been computed."""
+        if self.event.ttft_ns is not None:
+            return min(ns_of(self.event.received_at) + self.event.ttft_ns, self.end)
+        return self.end if self.event.status == "ok" else None
 
     def _queued(self, slots: int | None, earlier: list["Request"]) -> int:
         there = sorted((r.end for r in earlier), reverse=True)
@@ -138,7 +146,32 @@ class Books:
         for event in in_order:
             queue = queues[event.engine]
             queue.append(Request(event, self.slots(event), list(queue)))
-        return [request for queue in queues.values() for request in queue]
+        found = [request for queue in queues.values() for request in queue]
+        for request in found:
+            request.again = self._again(request, found)
+        return found
+
+    def _again(self, request: Request, others: list[Request]) -> int:
+        """The longest prefix that the pool had computed in two days, less what the cache served."""
+        event = request.event
+        if event.input_tokens is None or event.cache_read_tokens is None:
+            return 0
+        seen = request.compute
+        if event.ttft_ns is not None:
+            seen = min(seen, ns_of(event.received_at) + event.ttft_ns)
+        known: set[str] = set()
+        for other in others:
+            done = other.computed
+            if done is None or self.pool(other) != self.pool(request):
+                continue
+            if request.end - 192 * BUCKET <= done < seen:
+                known.update(other.event.prefix)
+        longest = max(
+            (tokens for key, tokens in zip(event.prefix, event.prefix_tokens, strict=True)
+             if key in known),
+            default=0,
+        )  # fmt: skip
+        return max(0, min(longest, event.input_tokens) - event.cache_read_tokens)
 
     def slots(self, event: Attempt) -> int | None:
         """Declared, else as the engine last told before the request came."""
@@ -326,6 +359,12 @@ class Books:
             computing += (b - a) if there else 0
             for r in there:
                 scaled[r.name, r.kinds[a >= r.split]] += ((b - a) << 20) // len(there)
+        for r in own:
+            fresh = (r.event.input_tokens or 0) - (r.event.cache_read_tokens or 0)
+            if r.again and (r.name, "new") in scaled:
+                part = scaled[r.name, "new"] * r.again // fresh
+                scaled[r.name, "new"] -= part
+                scaled[r.name, "recomputed"] += part
         floors = {key: units >> 20 for key, units in scaled.items()}
         ranked = sorted(scaled, key=lambda key: (-(scaled[key] % 2**20), key))
         for key in ranked[: computing - sum(floors.values())]:

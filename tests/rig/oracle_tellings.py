@@ -78,6 +78,8 @@ def _made(tellings: list[Attempt]) -> Attempt:
     counted = [a for a in by_usage if a.output_tokens is not None]
     made["usage_source"] = (counted or by_usage)[0].usage_source
     made["gpus"] = next((a.gpus for a in [first, *more] if a.gpus), [])
+    keyed = next((a for a in [first, *more] if a.prefix), first)
+    made |= {"prefix": keyed.prefix, "prefix_tokens": keyed.prefix_tokens}
     ttft = _first([first, *more], "ttft_ns")
     if ttft is not None and first.ttft_ns is None:
         ttft = min(ttft, first.duration_ns)
