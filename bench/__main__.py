@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import books, ingest, page, tap
+from bench import books, fleet_sim, ingest, page, tap
 from bench.result import Result, Target, table, write
 
 BUILD = Path(__file__).parent.parent / "build"
@@ -27,6 +27,8 @@ class Benchmark:
 BENCHMARKS = {
     "ingest_events_per_s": Benchmark(ingest.measure, Target("at least", 20_000)),
     "tap_first_byte_added_p50_ms": Benchmark(tap.measure, Target("at most", 1.0)),
+    "sim_ttft_ample_ratio": Benchmark(fleet_sim.measure_ample, Target("at most", 1.03)),
+    "sim_ttft_tight_ratio": Benchmark(fleet_sim.measure_tight, Target("at most", 0.9)),
     "report_1m_s": Benchmark(books.measure_report, Target("at most", 3.0)),
     "day_33k_built_s": Benchmark(books.measure_day, Target("at most", 1.0)),
     "page_first_s": Benchmark(page.measure, Target("at most", 1.5)),
