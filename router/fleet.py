@@ -16,8 +16,8 @@ from router.rates import TOKENS_PER_BYTE_PRIOR, Mean
 
 INDEX_TOKENS = 262_144
 MISSED = 0.5  # of the predicted hit; less than that, and the cache is not what it was believed
-SHRINK_MIN, SHRINK_MAX = 0.5, 0.9
-BEYOND = 0.2  # of the prompt was cached although it was believed gone
+SHRINK, SHRINK_MIN = 0.2, 0.02
+BEYOND = 0.1  # of the prompt was cached although it was believed gone
 GROW_FAST, GROW_SLOW = 0.05, 0.001
 TOLD_TOKENS_MIN = 256
 
@@ -216,10 +216,11 @@ def _correct(
 ) -> None:
     """Compare the predicted with the actual hit, as shares of the prompt; believe accordingly.
 
-    A miss says that the cache cannot hold the prefix and all that was written since its last use:
-    the budget goes down to that, by a tenth at least and a half at most. The prompt's own prefixes
-    stay, as the engine has just computed them. A hit as predicted lets it grow to what that shows
-    and a little more; one far beyond what was predicted, by a good step.
+    A miss says that the cache cannot hold the prefix and all that was used since its last use: the
+    budget goes a fifth of the way down to that. No more, as a card that is wrongly believed warm
+    costs less than one wrongly believed cold. The prompt's own prefixes stay, as the engine has
+    just computed them. A hit as predicted lets the budget grow a little; one far beyond what was
+    predicted, by a good step.
     """
     actual = _actual_hit(card, flight, decision, outcome, ttft_ns)
     if actual is None:
@@ -227,15 +228,20 @@ def _correct(
     hit_tokens, prompt_tokens = actual
     if decision.hit_tokens < TOLD_TOKENS_MIN and hit_tokens < TOLD_TOKENS_MIN:
         return
-    predicted = decision.hit_tokens / max(1, decision.asked.prompt_tokens)
+    asked = decision.asked
+    predicted = decision.hit_tokens / max(1, asked.prompt_tokens)
     actually = hit_tokens / max(1, prompt_tokens)
-    index, needed = card.index, decision.hit_tokens + flight.age_tokens
-    if actually < MISSED * predicted:
+    # What all branches share is nearly always there, and would hide that the rest is gone.
+    shared = asked.prefix.shared_tokens / max(1, asked.prompt_tokens)
+    common = min(shared, predicted, actually)
+    index = card.index
+    if actually - common < MISSED * (predicted - common):
         budget = index.budget_tokens
-        index.shrink(round(min(max(needed, SHRINK_MIN * budget), SHRINK_MAX * budget)))
+        spare = budget - index.used_since(flight.last_use)
+        index.shrink(budget - round(max(SHRINK * spare, SHRINK_MIN * budget)))
     else:
         share = GROW_FAST if actually - predicted > BEYOND else GROW_SLOW
-        index.grow(max(round(share * index.budget_max_tokens), needed - index.budget_tokens))
+        index.grow(round(share * index.budget_max_tokens))
 
 
 def _actual_hit(

@@ -23,7 +23,7 @@ class Flight:
     streams: bool
     alone: bool
     keys_before: int
-    age_tokens: int
+    last_use: int
     first_token_ns: int | None = None
     batch_area: float = 0.0
 
@@ -96,7 +96,7 @@ class LiveCard:
             streams=asked.streams,
             alone=not self._flights,
             keys_before=depth,
-            age_tokens=self.index.age_tokens(keys[depth - 1]) if depth else 0,
+            last_use=self.index.last_use(keys[depth - 1]) if depth else 0,
         )
         self._pending_tokens += new_tokens
         self.index.use(keys, tokens)

@@ -17,7 +17,7 @@ class PrefixIndex:
         self.budget_max_tokens = budget_tokens
         self.budget_tokens = budget_tokens
         self.tokens = 0
-        self._written_tokens = 0
+        self._uses = 0
         self._entries: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -33,17 +33,22 @@ class PrefixIndex:
             depth += 1
         return depth
 
-    def age_tokens(self, key: str) -> int:
-        """Tokens written since a key was last used; 0 for one that is not there."""
+    def last_use(self, key: str) -> int:
+        """The number of the use that a key was part of last; 0 for one that is not there."""
         entry = self._entries.get(key)
-        return 0 if entry is None else self._written_tokens - entry[1]
+        return 0 if entry is None else entry[1]
+
+    def used_since(self, use: int) -> int:
+        """Tokens of all that was used after that use, and is still there.
+
+        What a least recently used cache must hold for a prefix to be found again.
+        """
+        return sum(own for own, last in self._entries.values() if last > use)
 
     def use(self, keys: Sequence[str], tokens: Sequence[int]) -> None:
         """A prompt goes to the card; `tokens` are cumulative. What no longer fits is forgotten."""
         entries = self._entries
-        depth = self.depth(keys)
-        if depth < len(keys):
-            self._written_tokens += tokens[-1] - (tokens[depth - 1] if depth else 0)
+        self._uses += 1
         for place in range(len(keys) - 1, -1, -1):
             key = keys[place]
             entry = entries.get(key)
@@ -54,7 +59,7 @@ class PrefixIndex:
             else:
                 own = entry[0]
                 entries.move_to_end(key)
-            entries[key] = (own, self._written_tokens)
+            entries[key] = (own, self._uses)
         self._trim()
 
     def drop(self, keys: Sequence[str]) -> None:
