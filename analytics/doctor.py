@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
+from analytics.doctor_prices import sheets
 from analytics.doctor_rig import cards, engines_up, ports, taps_up
 from analytics.finding import Finding, note, ok, problem
 from collector.checkup import STEPS_DAYS, CardFacts, Facts, LedgerFacts
@@ -24,6 +25,7 @@ def findings(settings: Settings, facts: Facts, taps: TapFacts) -> list[Finding]:
     engines = in_force(settings.engines, today)
     return [
         *prices(settings, facts.now_ns),
+        *sheets(settings, facts.now_ns),
         *ledger(facts.ledger),
         *collector(facts),
         *events(facts, expected=_expected(engines, facts.cards)),
@@ -36,7 +38,7 @@ def findings(settings: Settings, facts: Facts, taps: TapFacts) -> list[Finding]:
 
 
 def prices(settings: Settings, now_ns: int) -> Iterator[Finding]:
-    """What the books cannot price."""
+    """What the books have no price for."""
     today = from_ns(now_ns).astimezone(settings.zone).date()
     if not any(asset.in_service <= today for asset in settings.hardware):
         yield note(
@@ -49,12 +51,6 @@ def prices(settings: Settings, now_ns: int) -> Iterator[Finding]:
             "prices",
             "no electricity price is in force: energy counts as nothing",
             "add [[electricity]] with from and price_per_kwh",
-        )
-    if not settings.compare.prices:
-        yield note(
-            "prices",
-            "no API price is declared, so nothing is compared",
-            "add [[compare.prices]]",
         )
 
 

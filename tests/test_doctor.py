@@ -114,6 +114,36 @@ def test_missing_prices(table, value, words):
 
 
 @pytest.mark.parametrize(
+    ("sheet", "level", "text", "remedy"),
+    [
+        ("anthropic/claude-haiku-5-5", None, "", ""),
+        ("anthropic/claude-haiku-5.6", "problem", "there is no price sheet", "claude-haiku-5-5"),
+        ("deepseek/deepseek-flash@CNY", "problem", "no rate from CNY to USD", "[currencies]"),
+    ],
+)
+def test_sheets_to_compare_with(tmp_path, sheet, level, text, remedy):
+    compare = CompareSettings(sheets=[sheet], sheet_folder=str(tmp_path))
+    told = found(changed(WELL, compare=compare))
+    assert [each.level for each in told] == ([level] if level else [])
+    assert all(text in each.text and remedy in each.remedy for each in told)
+
+
+def test_a_sheet_that_is_sold_no_more_and_a_file_that_cannot_be_read(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[[sheets]]\nid = "old"\n[[sheets.periods]]\nto = 2026-01-01T00:00:00Z\ninput = "1"\n',
+        encoding="utf-8",
+    )
+    compare = CompareSettings(sheets=["old"], sheet_folder=str(tmp_path))
+    (only,) = found(changed(WELL, compare=compare))
+    assert (only.level, only.text) == ("note", "old: the sheet has no price at this instant")
+    path.write_text("[[sheets]]\n", encoding="utf-8")
+    (only,) = found(changed(WELL, compare=compare))
+    assert only.level == "problem"
+    assert only.text.startswith(f"{path}:1: sheets.")
+
+
+@pytest.mark.parametrize(
     ("change", "level", "words"),
     [
         ({"error": "it is torn"}, "problem", "it is torn"),
