@@ -162,6 +162,8 @@ class LiveCard:
         """Time until a request that comes now would begin to compute."""
         per_s = self.prefill.per_s
         if len(self._flights) < self.slots:
+            if not self._pending_tokens:
+                return 0.0
             return sum(left for _, left in self._prefills(now_ns)) / per_s
         decode_per_s = self.decode.per_s(min(len(self._flights), self.slots))
         left = dict(self._prefills(now_ns))

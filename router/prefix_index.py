@@ -18,60 +18,60 @@ class PrefixIndex:
         self.budget_tokens = budget_tokens
         self.tokens = 0
         self._uses = 0
-        self._entries: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        # By key: its tokens beyond the prefix before it, and the number of its last use.
+        self._own_tokens: OrderedDict[str, int] = OrderedDict()
+        self._last_use: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._own_tokens)
 
     def depth(self, keys: Sequence[str]) -> int:
         """How many of a prompt's leading keys are there."""
-        entries = self._entries
+        there = self._last_use
         depth = 0
         for key in keys:
-            if key not in entries:
+            if key not in there:
                 break
             depth += 1
         return depth
 
     def last_use(self, key: str) -> int:
         """The number of the use that a key was part of last; 0 for one that is not there."""
-        entry = self._entries.get(key)
-        return 0 if entry is None else entry[1]
+        return self._last_use.get(key, 0)
 
     def used_since(self, use: int) -> int:
         """Tokens of all that was used after that use, and is still there.
 
         What a least recently used cache must hold for a prefix to be found again.
         """
-        return sum(own for own, last in self._entries.values() if last > use)
+        return sum(own for key, own in self._own_tokens.items() if self._last_use[key] > use)
 
     def use(self, keys: Sequence[str], tokens: Sequence[int]) -> None:
         """A prompt goes to the card; `tokens` are cumulative. What no longer fits is forgotten."""
-        entries = self._entries
+        own_tokens, last_use = self._own_tokens, self._last_use
         self._uses += 1
         for place in range(len(keys) - 1, -1, -1):
             key = keys[place]
-            entry = entries.get(key)
-            if entry is None:
-                before = tokens[place - 1] if place else 0
-                own = max(ENTRY_TOKENS_MIN, tokens[place] - before)
-                self.tokens += own
+            if key in last_use:
+                own_tokens.move_to_end(key)
             else:
-                own = entry[0]
-                entries.move_to_end(key)
-            entries[key] = (own, self._uses)
+                before = tokens[place - 1] if place else 0
+                own_tokens[key] = own = max(ENTRY_TOKENS_MIN, tokens[place] - before)
+                self.tokens += own
+            last_use[key] = self._uses
         self._trim()
 
     def drop(self, keys: Sequence[str]) -> None:
         """These are not there after all."""
         for key in keys:
-            entry = self._entries.pop(key, None)
-            if entry is not None:
-                self.tokens -= entry[0]
+            if key in self._last_use:
+                self.tokens -= self._own_tokens.pop(key)
+                del self._last_use[key]
 
     def clear(self) -> None:
         """The engine starts anew."""
-        self._entries.clear()
+        self._own_tokens.clear()
+        self._last_use.clear()
         self.tokens = 0
 
     def shrink(self, to_tokens: int) -> None:
@@ -85,5 +85,6 @@ class PrefixIndex:
 
     def _trim(self) -> None:
         while self.tokens > self.budget_tokens:
-            _, (own, _) = self._entries.popitem(last=False)
+            key, own = self._own_tokens.popitem(last=False)
             self.tokens -= own
+            del self._last_use[key]
