@@ -65,7 +65,7 @@ def test_a_sheet_of_ones_own_is_read_whole():
         ('input = "3"', 'input = "-3"', 14, "sheets.periods.input", "price per million tokens"),
         ('input = "3"', 'input = "0.0000000001"', 14, "sheets.periods.input", "per million"),
         ('input = "3"', 'inputs = "3"', 14, "sheets.periods.inputs", "did you mean 'input'?"),
-        ('"1h" = "6"', '"1h" = 6', 15, "sheets.periods.cache_write.1h", "in quotes"),
+        ('"1h" = "6"', '"1h" = 6', 15, "sheets.periods.cache_write.1h", "each time to live"),
         ("+02:00", "", 12, "sheets.periods.from", "with its offset"),
         ("from = 2026-10-01T00:00:00+02:00", "", 11, "sheets.periods.from", "which instant"),
         ("to = 2027-01-01", "to = 2026-01-01", 13, "sheets.periods.to", "later instant"),

@@ -106,10 +106,13 @@ def test_deepseeks_other_sheets(name, when, amount):
 
 
 def test_a_model_has_no_price_before_it_was_sold():
-    sheet = CATALOGUE.sheet("deepseek/deepseek-v4.1-flash")
-    assert sheet.id == "deepseek/deepseek-flash"
+    sheet = CATALOGUE.sheet("deepseek/deepseek-flash")
     assert both(sheet, LONG, "2026-09-10T03:59Z") == reasons.NOT_SOLD
     assert both(sheet, LONG, "2026-09-10T05:00Z") == Fraction("0.0237")
+
+
+def test_what_took_anothers_place_under_its_name_has_its_history():
+    assert CATALOGUE.sheet("deepseek/deepseek-v4.1-flash") == CATALOGUE.sheet(FLASH)
 
 
 def test_a_tier_is_a_cliff_on_all_input_and_begins_above_its_length():

@@ -49,7 +49,7 @@ def test_cost_tells_the_amount_as_text_and_since_when_its_price_counts(prices):
 def test_cost_names_what_is_in_force(prices):
     status, out, _ = prices("cost", FLASH, *LONG, "--at", "2026-11-25T10:00:00+08:00")
     assert status == 0
-    assert out.startswith("0.0474 USD at deepseek/deepseek-flash, ")
+    assert out.startswith("0.0474 USD at deepseek/deepseek-v4-flash, ")
     assert out.endswith("in force: peak\n")
 
 
@@ -62,7 +62,8 @@ def test_cost_takes_terms_and_times_to_live(prices):
 
 
 def test_what_has_no_price_is_told_with_status_1(prices):
-    status, out, _ = prices("cost", FLASH, *LONG, "--at", "2026-01-01T00:00Z", "--json")
+    flash = ("cost", "deepseek/deepseek-flash", *LONG, "--json")
+    status, out, _ = prices(*flash, "--at", "2026-01-01T00:00Z")
     told = json.loads(out)
     assert (status, told["cost"]) == (1, None)
     assert told["why"] == "the sheet has no price at this instant"

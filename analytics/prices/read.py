@@ -1,6 +1,6 @@
 """Reads price sheets: those that come with the product, and one's own, strictly."""
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -86,7 +86,7 @@ def _of_folder(folder: Path) -> list[Sheet]:
     return [sheet for path in sorted(folder.glob("*.toml")) for sheet in sheets_of(path)]
 
 
-def sheets_of(path: Path) -> list[Sheet]:
+def sheets_of(path: Path) -> tuple[Sheet, ...]:
     """The sheets of one file. Raises SettingsError."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -95,7 +95,13 @@ def sheets_of(path: Path) -> list[Sheet]:
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
         raise SettingsError(f"{path}: {reason}; make it readable or move it away") from None
-    return parse_sheets(text, str(path))
+    return _parsed(text, str(path))
+
+
+# An imported list is long, and a page asks for it again and again.
+@lru_cache(maxsize=16)
+def _parsed(text: str, name: str) -> tuple[Sheet, ...]:
+    return tuple(parse_sheets(text, name))
 
 
 def parse_sheets(text: str, name: str) -> list[Sheet]:
