@@ -132,6 +132,10 @@ class Chooser:
         """An engine is out, or in again."""
         self._fleet.health(engine, up, boot_ns())
 
+    def told_slots(self, engine: str, slots: int) -> None:
+        """An engine says how many requests it computes at once."""
+        self._fleet.told_slots(engine, slots)
+
     def _serving(self, model: str | None, served: Served) -> tuple[str, ...]:
         """The engines that are known to serve a model; none named where none is known to."""
         if model is None:

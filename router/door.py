@@ -20,10 +20,11 @@ from router.health import Health
 from router.models import Models
 from router.passing import Booking, Limits, Passing, Unanswered, invite
 from router.receipt import Receipt, Refused
+from router.slots import told_slots
 from router.watch import Watch
 
 ANSWERS_KEPT = 10_000
-MODELS_EVERY_S = 60.0
+ASKED_EVERY_S = 60.0
 
 
 class Door(Gate):
@@ -51,15 +52,24 @@ class Door(Gate):
         self._made_by: OrderedDict[str, str] = OrderedDict()
 
     async def mind(self) -> None:
-        """Watch the engines' health and which models they serve, until cancelled."""
+        """Watch the engines' health, their models and their slots, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.health.watch(self._chooser.engines))
-            tasks.create_task(self._watch_models())
+            tasks.create_task(self._keep_asking())
 
-    async def _watch_models(self) -> None:
+    async def _keep_asking(self) -> None:
         while True:
             await self.models.refresh(self._chooser.engines())
-            await asyncio.sleep(MODELS_EVERY_S)
+            await self.ask_slots()
+            await asyncio.sleep(ASKED_EVERY_S)
+
+    async def ask_slots(self) -> None:
+        """Ask the engines how many requests they compute at once."""
+        engines = self._chooser.engines()
+        told = await asyncio.gather(*(told_slots(self._session, each) for each in engines))
+        for engine, slots in zip(engines, told, strict=True):
+            if slots is not None:
+                self._chooser.told_slots(engine.name, slots)
 
     def _refused(self, request: web.BaseRequest) -> web.Response | None:
         if refused := super()._refused(request):

@@ -8,10 +8,7 @@ import aiohttp
 import msgspec
 
 from collector.settings import EngineSettings
-from router.forward import target
-
-WITHIN_S = 3.0
-LIST_BYTES = 4 * 1024 * 1024
+from router.engine_ask import ask
 
 
 class Models:
@@ -27,8 +24,11 @@ class Models:
     ) -> None:
         """Ask these engines; one that does not answer keeps what it told before."""
         asked = list(engines)
-        lists = await asyncio.gather(*(self._list(engine, headers) for engine in asked))
-        for engine, found in zip(asked, lists, strict=True):
+        bodies = await asyncio.gather(
+            *(ask(self._session, engine, "/v1/models", headers) for engine in asked)
+        )
+        for engine, body in zip(asked, bodies, strict=True):
+            found = None if body is None else _models(body)
             if found is not None:
                 self._told[engine.name] = found
 
@@ -48,28 +48,8 @@ class Models:
                 found.setdefault(str(model["id"]), model)
         return msgspec.json.encode({"object": "list", "data": list(found.values())})
 
-    async def _list(
-        self, engine: EngineSettings, headers: Mapping[str, str] | None
-    ) -> list[dict[str, Any]] | None:
-        url = target(engine.url, "/v1/models")
-        within = aiohttp.ClientTimeout(total=WITHIN_S)
-        try:
-            async with self._session.get(
-                url, headers=headers, timeout=within, allow_redirects=False
-            ) as answer:
-                body = bytearray()
-                async for chunk in answer.content.iter_any():
-                    body += chunk
-                    if len(body) > LIST_BYTES:
-                        return None
-                if answer.status != 200:
-                    return None
-        except (aiohttp.ClientError, OSError):
-            return None
-        return _models(body)
 
-
-def _models(body: bytes | bytearray) -> list[dict[str, Any]] | None:
+def _models(body: bytes) -> list[dict[str, Any]] | None:
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

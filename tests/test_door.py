@@ -12,6 +12,7 @@ from rig.doored import doored, fleet
 from rig.tapped import body_of, exchange, request
 from rig.upstream import Upstream, Wire, answer, replay, stream_head
 
+from collector.settings import EngineSettings, Settings
 from router.passing import Limits
 from router.receipt import Receipt
 
@@ -501,5 +502,27 @@ def test_whatever_the_engines_do_nothing_is_left_in_flight(ends):
             assert len({each.event_id for each in front.events}) == len(front.events)
             assert len({each.request_id for each in front.events}) == len(ends)
             assert front.idle()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("declared", "props", "slots"),
+    [
+        (None, b'{"total_slots": 3, "model_path": "m"}', 3),
+        (2, b'{"total_slots": 3}', 2),
+        (None, b'{"total_slots": 0}', 1),
+        (None, b"no JSON", 1),
+    ],
+)
+def test_slots_are_taken_from_llama_cpp_where_none_are_declared(declared, props, slots):
+    async def scenario():
+        async with Upstream(replay(answer(props, b"Content-Type: application/json"))) as one:
+            engine = EngineSettings(
+                name="card0", url=one.url, gpus=["GPU-0"], kind="llama_cpp", slots=declared
+            )
+            async with doored(Settings(engines=[engine])) as front:
+                await front.door.ask_slots()
+                assert front.chooser.card("card0").slots == slots
 
     run(scenario())
