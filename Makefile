@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test bench lint lock browser peers litellm
+.PHONY: help install run test bench lint lock browser peers litellm focus
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ install: .venv/.project ## set everything up in this folder (.tools, .venv)
 run: .venv/.project ## open the product: collector and dashboard; a demo without rigledger.toml
 	$(BIN)/rigledger up
 
-test: .venv/.project .venv/.tests browser litellm ## install what the tests need and run them all (ARGS="-k name")
+test: .venv/.project .venv/.tests browser litellm focus ## install what the tests need and run them all (ARGS="-k name")
 	$(BIN)/python -m pytest $(ARGS)
 
 bench: .venv/.project .venv/.tests browser peers ## measure speed against peers and targets (ONLY=name,name for some)
@@ -45,6 +45,9 @@ lock: $(UV) ## renew the lock files from pyproject.toml (RENEW=--upgrade: newest
 		$(UV) pip compile $$name.in --universal --python-version 3.11 --generate-hashes \
 			--no-header --quiet $(RENEW) --output-file $$name.lock || exit 1; \
 	done
+	@echo "-> resolving tests/focus.lock"
+	@$(UV) pip compile tests/focus.in --universal --python-version 3.12 --generate-hashes \
+		--no-header --quiet $(RENEW) --output-file tests/focus.lock
 
 $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -86,8 +89,8 @@ browser: ## find a Chromium for the browser tests, or install one where that is 
 define apart
 	@[ build/$(1)/.installed -nt $(2) ] || { \
 		echo "-> installing $(3) into build/$(1)" && \
-		$(UV) venv --quiet --clear --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" \
-			build/$(1) && \
+		python="$$($(or $(4),$(PYTHON)) -c 'import sys; print(sys.executable)')" && \
+		$(UV) venv --quiet --clear --python "$$python" build/$(1) && \
 		$(UV) pip install --quiet --python build/$(1)/bin/python --require-hashes \
 			--requirement $(2) && \
 		touch build/$(1)/.installed; \
@@ -99,3 +102,11 @@ peers: $(UV) ## install what the benchmarks measure against, apart from all else
 
 litellm: $(UV) ## install a LiteLLM proxy for the tests, apart from all else (build/litellm)
 	$(call apart,litellm,tests/litellm.lock,a LiteLLM proxy for the tests)
+
+# It wants numpy 1 and hence Python 3.12, which may be this one, on the path or among pyenv's.
+PYTHON_3_12 = $$(for each in $(PYTHON) python3.12 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.12*/bin/python; \
+	do "$$each" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null && \
+	echo "$$each" && break; done || echo false)
+
+focus: $(UV) ## install the validator that judges FOCUS rows, apart from all else (build/focus)
+	$(call apart,focus,tests/focus.lock,the validator of FOCUS,$(PYTHON_3_12))

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
+FORMATS = ("text", "md", "json", "csv", "focus")
+
+
 def add_commands(subparsers: "Subparsers") -> None:
     """Mount this room's commands."""
     _add_estimate(subparsers)
@@ -60,7 +63,7 @@ def _add_report(subparsers: "Subparsers") -> None:
         "month. A report whose sums do not meet to the unit is refused.",
     )
     parser.add_argument("month", nargs="?", metavar="YYYY-MM", help="default: last full month")
-    parser.add_argument("--format", choices=("text", "md", "json"), default="text")
+    parser.add_argument("--format", choices=FORMATS, default="text")
     parser.add_argument("--json", action="store_const", const="json", dest="format")
     parser.add_argument(
         "--out",
@@ -89,7 +92,7 @@ def run_report(args: argparse.Namespace) -> int:
     if args.out is None:
         print(document)
         return 0
-    ending = {"text": "txt"}.get(args.format, args.format)
+    ending = {"text": "txt", "focus": "focus.csv"}.get(args.format, args.format)
     out = args.out / f"report-{name}.{ending}" if args.out.is_dir() else args.out
     try:
         out.write_text(document + "\n", encoding="utf-8")

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from analytics.books import DAY_NS, LOOKBACK_NS
+from analytics.charges import charges
 from analytics.identities import BrokenIdentity
 from analytics.month import account
 from analytics.periods import Period
-from analytics.read import Ledger
 from analytics.restate import kept, restatement
-from analytics.shelf import PEAK_DAYS_NS, RULES, Progress, Shelf, no_progress
+from analytics.shelf import PEAK_DAYS_NS, RULES, Shelf
 from collector.clock import from_ns as instant
 from collector.closed import ClosingRefused, Filed
 from collector.settings import Settings
@@ -19,31 +19,21 @@ from collector.touched import HOUR_NS
 Content = dict[str, Any]
 
 
-def content(
-    ledger: Ledger,
-    settings: Settings,
-    period: Period,
-    now_ns: int,
-    *,
-    version: str,
-    progress: Progress = no_progress,
-) -> Content:
-    """A month's books as they are computed now: what `report` and its tables tell, and what they
-    rest on.
+def content(shelf: Shelf, period: Period, version: str) -> Content:
+    """A month's books as they are computed now, and what they rest on.
 
     report: the document of `month.account`; settings: those that figures rest on; inputs: the
     program's version and rules, and the number of the last news of each hour by kind. Raises
     BrokenIdentity, FileNotFoundError.
     """
-    born, news = ledger.news()  # before the books: what comes between the two is news next time
-    shelf = Shelf(ledger, settings, now_ns, progress)
+    born, news = shelf.news
     told: Content = {
         "month": period.name,
         "from_ns": period.from_ns,
         "to_ns": period.to_ns,
-        "closed_at_ns": now_ns,
+        "closed_at_ns": shelf.now_ns,
         "report": account(shelf, period),
-        "settings": kept(settings),
+        "settings": kept(shelf.settings),
         "inputs": {
             "version": version,
             "rules": RULES,
@@ -53,6 +43,15 @@ def content(
     }
     # As it will be read: what is filed and what is computed are compared.
     return cast(Content, json.loads(json.dumps(told)))
+
+
+def charged(shelf: Shelf, period: Period, total_nano: int) -> list[dict[str, Any]]:
+    """The period's charges (`charges.charges`). Raises BrokenIdentity unless they are its cost."""
+    found = charges(shelf.days(period.from_ns, period.to_ns))
+    carried = sum(charge["nano"] for charge in found)
+    if carried != total_nano:
+        raise BrokenIdentity(f"Σ charges = total: {carried} ≠ {total_nano}; nothing is published")
+    return found
 
 
 def require_over(settings: Settings, period: Period, now_ns: int) -> None:

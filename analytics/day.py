@@ -23,10 +23,9 @@ from analytics.utilization import peaks
 from collector.settings import Settings
 
 CELL = ["card", "bucket_ns", "state"]
-CATEGORIES = ("capital_nano", "energy_nano", "other_nano")
 DETAILS = ("costs", "ended")
 SUMS = [
-    "ns", "unattributed_ns", "host_off_ns", *CATEGORIES, "unattributed_nano",
+    "ns", "unattributed_ns", "host_off_ns", *rollup.SPENT, "unattributed_nano",
     "known_ns", "energy_uj", "mixed_ns", "host_uj", *rollup.WORK, "emitted_tokens",
 ]  # fmt: skip
 
@@ -198,7 +197,7 @@ def _within(frame: pl.DataFrame, by: str, start: int, end: int) -> pl.DataFrame:
 
 def spent() -> pl.Expr:
     """What a row of `cells` costs, all categories together."""
-    return pl.sum_horizontal(CATEGORIES)
+    return pl.sum_horizontal(rollup.SPENT)
 
 
 def joined(days: list[Day], part: str) -> pl.DataFrame:

@@ -10,21 +10,25 @@ from zoneinfo import ZoneInfo
 from analytics import close as closing
 from analytics.close import Content
 from analytics.identities import BrokenIdentity
-from analytics.month import month
+from analytics.month import account
 from analytics.periods import Period, day_at, month_at, month_before, month_of
 from analytics.read import Ledger
-from analytics.render import markdown, report
+from analytics.render import focus, markdown, report, table
+from analytics.shelf import Shelf
 from collector import closed
 from collector.clock import now_ns
+from collector.closed import Filed
 from collector.invocation import invocation
 from collector.manifest import MANIFEST
 from collector.settings import Settings, load
 from collector.snapshot import first_ns
 
+VERSION = version("rigledger")
 FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
     "text": report.as_text,
     "md": markdown.as_markdown,
     "json": lambda document: json.dumps(document, ensure_ascii=False, indent=2),
+    "csv": table.as_table,
 }
 
 
@@ -40,7 +44,11 @@ def published(config: Path | None, name: str | None, form: str) -> tuple[str, st
     try:
         if name is None:
             _require_begun(store, settings.zone, period.to_ns, config)
-        document = _document(store, settings, period, now)
+        history = closed.filed(store, period.name)
+        shelf = Shelf(Ledger(store), settings, now)
+        document = _document(history, shelf, period)
+        if form == "focus":
+            return period.name, focus.as_rows(document, _charges(history, shelf, period, document))
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}{_demo_hint(store)}") from None
     return period.name, FORMATS[form](document)
@@ -58,28 +66,34 @@ def close(config: Path | None, name: str, *, restate: bool) -> Path:
     history = closed.filed(store, name)
     if history and not restate:
         raise closed.ClosingRefused(f"{name} is closed already; --restate files what has changed")
-    told = _computed(store, settings, period, now)
-    if not restate:
-        return closed.close(store, name, told)
-    told = closing.restated(history, told, settings)
-    return closed.restate(store, name, told, history[-1].sha256)
+    shelf = Shelf(Ledger(store), settings, now)
+    told = closing.content(shelf, period, VERSION)
+    if restate:
+        told = closing.restated(history, told, settings)
+    told["charges"] = closing.charged(shelf, period, told["report"]["cost_nano"]["total"])
+    if restate:
+        return closed.restate(store, name, told, history[-1].sha256)
+    return closed.close(store, name, told)
 
 
-def _document(store: Path, settings: Settings, period: Period, now: int) -> dict[str, Any]:
-    history = closed.filed(store, period.name)
+def _document(history: list[Filed], shelf: Shelf, period: Period) -> dict[str, Any]:
     if not history:
-        found = month(Ledger(store), settings, period, now)
-        return {**found, "closed": None, "restated": []}
+        return {**account(shelf, period), "closed": None, "restated": []}
     told: Content | BrokenIdentity
     try:
-        told = _computed(store, settings, period, now)
+        told = closing.content(shelf, period, VERSION)
     except BrokenIdentity as error:
         told = error
-    return closing.shown(history, told, settings)
+    return closing.shown(history, told, shelf.settings)
 
 
-def _computed(store: Path, settings: Settings, period: Period, now: int) -> Content:
-    return closing.content(Ledger(store), settings, period, now, version=version("rigledger"))
+def _charges(
+    history: list[Filed], shelf: Shelf, period: Period, document: dict[str, Any]
+) -> list[dict[str, Any]]:
+    if history:
+        filed: list[dict[str, Any]] = history[0].content["charges"]
+        return filed
+    return closing.charged(shelf, period, document["cost_nano"]["total"])
 
 
 def _period(settings: Settings, name: str | None, now: int) -> Period:

@@ -14,6 +14,8 @@ from analytics.timeline import PREFILL_ONLY
 KINDS = ("new", "recomputed", "output", "unsplit")
 LABELS = ("model", "project", "session", "key")
 WORK = [f"{kind}_{figure}" for kind in KINDS for figure in ("ns", "nano")]
+CATEGORIES = ("capital", "energy", "other")
+SPENT = [f"{category}_nano" for category in CATEGORIES]
 ENDED = [
     "source", "event_id", "request_id", *LABELS, "operation", "status", "usage_source",
     "received_ns", "end_ns",
@@ -33,12 +35,15 @@ def pools(books: Books) -> pl.DataFrame:
 
 
 def leaves(books: Books) -> pl.DataFrame:
-    """Time and money of the requests by bucket, card, request and kind."""
+    """Time and money of the requests by bucket, card, request and kind; the money also by what it
+    was spent on (`SPENT`)."""
     by = ["bucket_ns", "card", "request", "kind"]
     own = pl.col("request") != NO_REQUEST
+    nano, category = pl.col("nano"), pl.col("category")
+    parts = [nano.filter(category == name).sum().alias(f"{name}_nano") for name in CATEGORIES]
     time = books.leaves.filter(own).select(*by, "ns")
-    money = books.money.filter(own).group_by(by).agg(pl.col("nano").sum())
-    return time.join(money, on=by, how="left").with_columns(pl.col("nano").fill_null(0))
+    money = books.money.filter(own).group_by(by).agg(nano.sum(), *parts)
+    return time.join(money, on=by, how="left").with_columns(pl.col("nano", *SPENT).fill_null(0))
 
 
 def by_kind(found: pl.DataFrame, by: list[str]) -> pl.DataFrame:
@@ -52,18 +57,20 @@ def by_kind(found: pl.DataFrame, by: list[str]) -> pl.DataFrame:
 
 
 def costs(found: pl.DataFrame, books: Books) -> pl.DataFrame:
-    """One row per request and card of `leaves`: its names and labels, pool, and `WORK`."""
+    """One row per request and card of `leaves`: its names and labels, pool, `WORK` and `SPENT`."""
     named = ["request", "source", "event_id", *LABELS, "operation"]
     names = books.rows.select(named).unique("request")
-    wide = by_kind(found, ["request", "card"]).join(names, on="request", how="left")
+    spent = found.group_by("request", "card").agg(pl.col(SPENT).sum())
+    wide = by_kind(found, ["request", "card"]).join(spent, on=["request", "card"])
+    wide = wide.join(names, on="request", how="left")
     wide = wide.join(pools(books), on="card", how="left")
     return wide.drop("request").sort("source", "event_id", "card")
 
 
 def work(costs: pl.DataFrame) -> pl.DataFrame:
-    """`WORK` by the finest combination of pool, card, labels and operation."""
+    """`WORK` and `SPENT` by the finest combination of pool, card, labels and operation."""
     by = ["pool", "card", *LABELS, "operation"]
-    return costs.group_by(by).agg(pl.col(WORK).sum()).sort(by)
+    return costs.group_by(by).agg(pl.col(*WORK, *SPENT).sum()).sort(by)
 
 
 def ended(books: Books) -> pl.DataFrame:

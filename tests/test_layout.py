@@ -161,7 +161,7 @@ def test_every_library_imported_is_declared():
 
 
 @pytest.mark.parametrize(
-    "file", ["requirements.lock", "requirements-test.lock", "bench/peers.lock"]
+    "file", ["requirements.lock", "requirements-test.lock", "bench/peers.lock", "tests/focus.lock"]
 )
 def test_locks_hold_exact_versions_and_hashes_and_no_address(file):
     entries = lock(file)

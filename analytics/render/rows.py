@@ -52,6 +52,8 @@ def _csv_line(row: list[Any]) -> str:
 
 
 def _safe(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # never with an exponent, which not every reader knows
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
