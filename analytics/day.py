@@ -18,6 +18,7 @@ from analytics.emitted import emitted
 from analytics.evidence import GAP_PERIODS
 from analytics.intervals import union
 from analytics.periods import day_at
+from analytics.rent import unwitnessed_ns
 from analytics.states import BUCKET_NS
 from analytics.utilization import peaks
 from collector.settings import Settings
@@ -48,9 +49,9 @@ class Day:
     work: busy time and money by kind, by the finest labels (`rollup.work`).
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
-    facts: unassigned_nano (of it unassigned_other_nano is no hardware), resets, pending_ns, gaps
-    ([start, end] ns), clock_steps ([at, step] ns), headroom_ns (at other gaps,
-    `active_gap.headroom_ns`) and peaks (by card).
+    facts: unassigned_nano (of it unassigned_other_nano is no hardware), rent_unknown_ns
+    (`rent.unwitnessed_ns`), resets, pending_ns, gaps ([start, end] ns), clock_steps ([at, step]
+    ns), headroom_ns (at other gaps, `active_gap.headroom_ns`) and peaks (by card).
     """
 
     name: str
@@ -167,6 +168,9 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
     return {
         "unassigned_nano": int(alone["nano"].sum()),
         "unassigned_other_nano": int(alone.filter(category="other")["nano"].sum()),
+        "rent_unknown_ns": unwitnessed_ns(
+            settings, books.evidence.host_known, books.evidence.host_off, start, end
+        ),
         "resets": len(resets),
         "pending_ns": _pending_ns(books, end),
         "recalls": not books.attempts.filter(pl.col("prefix").list.len() > 0).is_empty(),

@@ -40,7 +40,9 @@ def findings(settings: Settings, facts: Facts, taps: TapFacts) -> list[Finding]:
 def prices(settings: Settings, now_ns: int) -> Iterator[Finding]:
     """What the books have no price for."""
     today = from_ns(now_ns).astimezone(settings.zone).date()
-    if not any(asset.in_service <= today for asset in settings.hardware):
+    there = (a.in_service <= today and not (a.retired and a.retired <= today)
+             for a in settings.hardware)  # fmt: skip
+    if not any(there):
         yield note(
             "prices",
             "no hardware is in service: capital counts as nothing",

@@ -30,6 +30,7 @@ def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
         "unknown_ns": int(cells.filter(state="unknown")["ns"].sum()),
         "energy_unknown_ns": int((cells["ns"] - cells["host_off_ns"] - cells["known_ns"]).sum())
         - sum(day.facts["pending_ns"] for day in days),
+        "rent_unknown_ns": sum(day.facts["rent_unknown_ns"] for day in days),
         "unpriced_energy_uj": int(unpriced["energy_uj"].sum()) + int(unpriced["host_uj"].sum()),
         "mixed_ns": int(cells["mixed_ns"].sum()),
         "counter_resets": sum(day.facts["resets"] for day in days),
@@ -54,6 +55,11 @@ def at_least(found: Mapping[str, Any], settings: Settings) -> list[str]:
         (
             found["energy_unknown_ns"] > 0,
             f"{span(found['energy_unknown_ns'])} of card time went without an energy reading",
+        ),
+        (
+            found["rent_unknown_ns"] > 0,
+            f"nothing told for {span(found['rent_unknown_ns'])} whether a host that is rented while"
+            " up was up",
         ),
     ]
     return [text for holds, text in reasons if holds]

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from analytics.curve import Curve
-from analytics.intervals import Ints, clip, measure
+from analytics.intervals import Ints, clip, measure, union_of
 from analytics.lines import floored
 from analytics.periods import day_at, month_at
 from collector.settings import Hardware, Settings, nano
@@ -60,6 +60,19 @@ def while_up(
         return 0 if index < 0 else reached[index] + within(days[index], at_ns)
 
     return booked
+
+
+def unwitnessed_ns(settings: Settings, known: Ints, off: Ints, from_ns: int, to_ns: int) -> int:
+    """The time of a span in which a rent while up may have run and nobody can tell: the host was
+    neither seen alive nor shown to be off. Summed over the assets so rented."""
+    told = union_of([known, off])
+    total = 0
+    for asset in settings.hardware:
+        if asset.method == "rented" and asset.billed == "while_up":
+            start = max(from_ns, settings.midnight_ns(asset.in_service))
+            end = min(to_ns, settings.midnight_ns(asset.retired)) if asset.retired else to_ns
+            total += max(end - start, 0) - measure(clip(told, start, max(start, end)))
+    return total
 
 
 def rent(asset: Hardware, settings: Settings, up: Ints, until_ns: int) -> Callable[[int], int]:

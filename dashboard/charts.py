@@ -204,22 +204,27 @@ def cost_split(cost_nano: dict[str, int], currency: str, colours: Palette) -> al
     total, hardware = cost_nano["total"], cost_nano["capital"]
     until = hardware + cost_nano["energy"]
     scale = alt.Scale(domain=[0, total / words.NANO], nice=False)
-    told: list[tuple[Any, ...]] = [("hardware", colours.capital, 0, hardware, "left", 0)]
+    told: list[tuple[Any, ...]] = [
+        ("hardware", colours.capital, 0, hardware, "left", 0),
+        ("electricity", colours.energy, hardware, until, "right", total),
+    ]
     if cost_nano["other"]:
-        middle = (hardware + until) // 2
-        told.append(("electricity", colours.energy, hardware, until, "center", middle))
         told.append(("other", colours.quiet, until, total, "right", total))
-    else:
-        told.append(("electricity", colours.energy, hardware, total, "right", total))
+    lines = {
+        label: f"{label} {words.share((end - start) / total if total else None)}"
+        for label, _, start, end, _, _ in told
+    }
+    # Two small parts beside each other have no room for a label each.
+    if "other" in lines:
+        lines["electricity"] += f" · {lines.pop('other')}"
     layers = []
     for label, colour, start, end, side, edge in told:
-        part = words.share((end - start) / total if total else None)
         row = {
             "start": start / words.NANO,
             "end": end / words.NANO,
             "edge": edge / words.NANO,
             "label": label,
-            "line": f"{label} {part}",
+            "line": lines.get(label, ""),
             "text": words.cents(end - start),
         }
         tooltip = [alt.Tooltip("label:N", title="cost"), alt.Tooltip("text:N", title=currency)]

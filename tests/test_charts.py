@@ -193,3 +193,13 @@ def test_charts_know_nothing_of_the_page() -> None:
             for alias in [*node.names, ast.alias(getattr(node, "module", "") or "")]
         }
         assert not any(module.startswith("streamlit") for module in imported), name
+
+
+def test_other_costs_are_a_part_of_their_own_and_share_a_label() -> None:
+    nano = 10**9
+    cost = {"total": 200 * nano, "capital": 188 * nano, "energy": 8 * nano, "other": 4 * nano}
+    spec = charts.cost_split(cost, "USD", LIGHT).to_dict()
+    rows = [row for rows in spec["datasets"].values() for row in rows]
+    spans = {row["label"]: (row["start"], row["end"]) for row in rows}
+    assert spans == {"hardware": (0, 188), "electricity": (188, 196), "other": (196, 200)}
+    assert {row["line"] for row in rows} == {"hardware 94 %", "electricity 4.0 % · other 2.0 %", ""}

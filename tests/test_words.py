@@ -144,3 +144,11 @@ def test_the_stranded_episode_has_cards_time_and_price() -> None:
 
 def test_names_cannot_become_markup() -> None:
     assert sentences.plain("a_b*[x](y)") == r"a\_b\*\[x\](y)"
+
+
+def test_the_cost_sentence_tells_other_costs_where_there_are_any() -> None:
+    parts = {"capital": 1000 * NANO, "energy": 200 * NANO, "other": NANO // 2}
+    month = example.month(at_least=[], cost_nano={"total": sum(parts.values()), **parts})
+    told = sentences.cost(month, hardware=True, electricity=True)
+    assert "**1,200.50 USD**" in told
+    assert told.endswith(": 1,000.00 hardware, 200.00 electricity and 0.50 other costs.")
