@@ -39,23 +39,21 @@ class Interest:
     """
 
     def __init__(self, bound: Curve, rate: Fraction, years_ns: list[int]) -> None:
-        self._bound, self._rate, self._years = bound, rate, years_ns
         inner = (at for at in bound.instants if years_ns[0] < at < years_ns[-1])
         self._starts = sorted({*inner, *years_ns})
-        self._reached = [Fraction(0)]
+        # From each start on: reached so far, and the cost by elapsed time and by its square.
+        self._pieces: list[tuple[Fraction, Fraction, Fraction]] = []
+        reached = Fraction(0)
         for begin, end in pairwise(self._starts):
-            self._reached.append(self._reached[-1] + self._piece(begin, end))
+            year = bisect_right(years_ns, begin)
+            a_ns = rate / (years_ns[year] - years_ns[year - 1])
+            first, last = bound.since(begin), bound.upto(end)
+            self._pieces.append((reached, first * a_ns, (last - first) * a_ns / (end - begin) / 2))
+            reached = self.upto(end)
 
     def upto(self, at_ns: int) -> Fraction:
         """What it has cost from the first new year up to an instant."""
-        index = bisect_right(self._starts, at_ns) - 1
-        return self._reached[index] + self._piece(self._starts[index], at_ns)
-
-    def _piece(self, begin: int, end: int) -> Fraction:
-        """Between two instants without a knot or a new year between them."""
-        if begin == end:
-            return Fraction(0)
-        year = bisect_right(self._years, begin)
-        length = self._years[year] - self._years[year - 1]
-        mean = (self._bound.since(begin) + self._bound.upto(end)) / 2
-        return mean * self._rate * Fraction(end - begin, length)
+        piece = bisect_left(self._starts, at_ns, lo=1) - 1
+        reached, even, growing = self._pieces[piece]
+        elapsed = at_ns - self._starts[piece]
+        return reached + even * elapsed + growing * (elapsed * elapsed)

@@ -1,10 +1,9 @@
 """Rent: by the hour, by the hour that the host is up, or by the local calendar month."""
 
-import math
 from bisect import bisect_right
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from analytics.curve import Curve
 from analytics.intervals import Ints, clip, measure, union_of
@@ -48,8 +47,10 @@ def while_up(
     while days and days[-1] < up[-1, 1]:
         days.append(day_at(days[-1], settings.zone).to_ns)
 
+    upto = _upto(up)
+
     def within(day_ns: int, at_ns: int) -> int:
-        return math.floor(Fraction(rate_nano * measure(clip(up, day_ns, at_ns)), HOUR_NS))
+        return rate_nano * (upto(at_ns) - upto(day_ns)) // HOUR_NS
 
     reached = [0]
     for day, following in pairwise(days):
@@ -60,6 +61,18 @@ def while_up(
         return 0 if index < 0 else reached[index] + within(days[index], at_ns)
 
     return booked
+
+
+def _upto(intervals: Ints) -> Callable[[int], int]:
+    """How much of a set lies before an instant, ns."""
+    starts, ends = intervals[:, 0].tolist(), intervals[:, 1].tolist()
+    before = [0, *accumulate(end - start for start, end in zip(starts, ends, strict=True))]
+
+    def upto(at_ns: int) -> int:
+        index = bisect_right(starts, at_ns)
+        return before[index] - max(ends[index - 1] - at_ns, 0) if index else 0
+
+    return upto
 
 
 def unwitnessed_ns(settings: Settings, known: Ints, off: Ints, from_ns: int, to_ns: int) -> int:
