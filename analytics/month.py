@@ -13,7 +13,7 @@ from analytics.groups import carried, groups
 from analytics.identities import check
 from analytics.machine_groups import machine_groups
 from analytics.periods import Period
-from analytics.quality import at_least, embedding_ns, flags, quality
+from analytics.quality import at_least, embedding_ns, flags, quality, refused
 from analytics.read import Ledger
 from analytics.rollup import KINDS
 from analytics.shelf import Progress, Shelf, no_progress
@@ -55,7 +55,8 @@ def account(shelf: Shelf, period: Period) -> dict[str, Any]:
     ]
     told = document["quality"]
     told["damaged"] = [str(each) for each in damage]
-    told["flags"] = [*told["damaged"], *told["flags"]]
+    told["conflicts"] = shelf.ledger.conflicts(period.from_ns, period.to_ns)
+    told["flags"] = [*told["damaged"], *refused(told["conflicts"]), *told["flags"]]
     return document
 
 

@@ -115,6 +115,16 @@ def flags(
     return [text for holds, text in told if holds]
 
 
+def refused(conflicts: int | None) -> list[str]:
+    """What refused tellings mean for the figures, if there are any."""
+    if not conflicts:
+        return []
+    return [
+        f"{conflicts:,} tellings were refused, since their event had been told with other content:"
+        " the first stays"
+    ]
+
+
 def _clock(steps: list[dict[str, Any]]) -> str:
     """What steps of the wall clock mean for the figures."""
     back = sum(-step["step_ns"] for step in steps if step["step_ns"] < 0)

@@ -11,6 +11,7 @@ import polars as pl
 
 from collector.clock import now_ns
 from collector.columns import schema
+from collector.conflicts import conflicts
 from collector.damage import Damage, verify
 from collector.snapshot import Snapshot, damaged, snapshot
 from collector.touched import touched
@@ -29,6 +30,10 @@ class Ledger:
     def news(self) -> tuple[str, dict[tuple[str, int], int]]:
         """The manifest's identity and the number of its last news by (kind, hour)."""
         return touched(self.path)
+
+    def conflicts(self, from_ns: int, to_ns: int) -> int | None:
+        """How many tellings of [from_ns, to_ns) were refused (`collector.conflicts`)."""
+        return conflicts(self.path, from_ns, to_ns)
 
     def frame(self, query: str, from_ns: int, to_ns: int, **more: int) -> pl.DataFrame:
         """Run `queries/<query>.sql` over events placed in [from_ns, to_ns), with its parameters.

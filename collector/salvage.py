@@ -24,6 +24,7 @@ class Salvage:
 
     hot: list[tuple[int, Batch]] = field(default_factory=list)
     counters: list[tuple[str, str, int, int]] = field(default_factory=list)
+    conflicts: list[tuple[str, int, int]] = field(default_factory=list)
     replaced: list[tuple[str, str, int, str, bytes]] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)
@@ -44,6 +45,7 @@ def salvage(folder: Path, copy: Path) -> Salvage:
         columns = "source, event_id, revision, kind, digest"
         for table, wanted, into in (
             ("counter", "name, kind, month, value", found.counters),
+            ("conflict", "kind, quarter_ns, number", found.conflicts),
             ("superseded", columns, found.replaced),
         ):
             if _both_ways(db, table, wanted, into):
@@ -60,6 +62,7 @@ def counters_and_replaced(db: sqlite3.Connection, found: Salvage) -> int | None:
         " VALUES (?, ?, ?, ?, ?)",
         found.replaced,
     )
+    db.executemany("INSERT OR IGNORE INTO conflict VALUES (?, ?, ?)", found.conflicts)
     (there,) = db.execute(
         "SELECT (SELECT coalesce(sum(rows), 0) FROM hot)"
         " + (SELECT coalesce(sum(rows), 0) FROM segment)"

@@ -125,15 +125,6 @@ def _held(
     )
 
 
-def conflicts(path: Path) -> dict[tuple[str, int], int]:
-    """Events refused as conflicts, by (kind, UTC month of the event as 202610)."""
-    with reading(path) as db:
-        if require_known(db, path / MANIFEST) == 0:
-            return {}
-        query = "SELECT kind, month, value FROM counter WHERE name = 'conflict'"
-        return {(kind, month): value for kind, month, value in db.execute(query)}
-
-
 def _superseded(rows: list[tuple[str, str, int]]) -> pa.Table:
     if not rows:
         # pa.array looks for pandas, whose import alone takes longer than most queries.

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector import compact, manifest, rebuild, repair, reserve, retention
+from collector import compact, conflicts, manifest, rebuild, repair, reserve, retention
 from collector.batch import batches
 from collector.events import Event
 from collector.identity import mark
@@ -97,9 +97,11 @@ class Store:
             with self._lock:
                 told = plan(self._db, events, marks)
                 fresh = [events[i] for i in told.fresh]
+                refused = [events[i] for i in told.conflicts]
                 packed = batches(fresh)
                 with manifest.transaction(self._db) as db:
                     write(db, fresh, packed, told, marks)
+                    conflicts.count(db, refused)
                 self.hot_rows += len(told.fresh)
                 self.hot_batches += len(packed)
         except (KeyError, TypeError, OverflowError) as error:

@@ -35,6 +35,7 @@ from collector.settings import (
     EngineSettings,
     Hardware,
 )
+from collector.store import Store
 
 HOUR = Period("hour", START, START + 3600 * SECOND)
 LATER = START + 7200 * SECOND
@@ -428,6 +429,21 @@ def test_whatever_is_off_by_one_is_not_published(hour: dict[str, Any], what: str
     part[last] += 1
     with pytest.raises(BrokenIdentity, match=what):
         check(hour, [], 0)
+
+
+def test_a_refused_telling_is_counted_where_it_would_have_stood(tmp_path: Path) -> None:
+    first = attempt("r", 0, 10)
+    kept = ledger(tmp_path / "ledger", [first])
+    with Store(tmp_path / "ledger") as store:
+        other = msgspec.structs.replace(first, output_tokens=7)
+        assert store.append([other, first]).conflicts == [0]
+        assert store.append([other]).conflicts == [0]
+    told = month(kept, settings("A"), HOUR, LATER)
+    assert told["tokens"]["output"] == 50
+    assert told["quality"]["conflicts"] == 2
+    assert any(flag.startswith("2 tellings were refused") for flag in told["quality"]["flags"])
+    after = Period("after", HOUR.to_ns, HOUR.to_ns + 3_600 * SECOND)
+    assert month(kept, settings("A"), after, LATER)["quality"]["conflicts"] == 0
 
 
 def test_overview_strips_are_the_months_leaves(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from rig.ledger import heartbeats
 
 from collector.clock import SECOND_NS
 from collector.columns import schema
+from collector.conflicts import conflicts
 from collector.manifest import LedgerError
-from collector.snapshot import conflicts, first_ns, snapshot, snapshots
+from collector.snapshot import first_ns, snapshot, snapshots
 from collector.store import Store
 
 EVER = (0, 2**62)
@@ -46,13 +47,13 @@ def test_a_ledger_without_rows_is_empty(tmp_path: Path) -> None:
     seen = snapshot(tmp_path, "host", *EVER)
     assert (seen.files, seen.hot.num_rows, seen.superseded.num_rows) == ([], 0, 0)
     assert seen.hot.schema == schema("host")
-    assert conflicts(tmp_path) == {}
+    assert conflicts(tmp_path, *EVER) == 0
 
 
 def test_a_manifest_just_created_is_empty(tmp_path: Path) -> None:
     (tmp_path / "manifest.sqlite").touch()
     assert snapshot(tmp_path, "host", *EVER).hot.num_rows == 0
-    assert conflicts(tmp_path) == {}
+    assert conflicts(tmp_path, *EVER) is None
 
 
 def test_the_books_begin_with_the_earliest_row_of_the_kinds_asked_for(tmp_path: Path) -> None:

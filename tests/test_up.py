@@ -12,11 +12,11 @@ import pytest
 from rig.tree import PYTHON, Up, answers, free_ports, until
 
 from collector.clock import from_ns, now_ns
+from collector.conflicts import conflicts
 from collector.demo.feed import newest_ns
 from collector.settings import load
 from collector.settings_edit import Correct
 from collector.settings_save import read_version, save
-from collector.snapshot import conflicts
 from collector.supervise import Child, StartError, Tree
 
 DASHBOARD = '[dashboard]\nlisten = "127.0.0.1:{1}"\n'
@@ -151,7 +151,7 @@ def test_the_demo_keeps_its_books_apart(rig, start):
     assert kept.collector.listen == f"127.0.0.1:{ports[0]}"
     assert kept.dashboard.listen == f"127.0.0.1:{ports[1]}"
     assert newest_ns(folder / "data/demo", now_ns()) > reached_ns
-    assert conflicts(folder / "data/demo") == {}
+    assert conflicts(folder / "data/demo", 0, 2**62) == 0
     assert (folder / "data/demo/manifest.sqlite").exists()
     assert [path.name for path in (folder / "data").iterdir()] == ["demo"]
 
