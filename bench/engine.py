@@ -1,7 +1,8 @@
 """An engine that costs next to nothing: raw bytes, a scripted stream, no computing.
 
 `python -m bench.engine PORT` answers every POST with a short event stream, its first event at
-once, and every GET with what a router wants to see of a healthy engine.
+once, and every GET with what a router wants to see of a healthy engine. Where the request asks for
+`max_tokens` 20 the stream is paced, an event each 50 ms; one that asks for no stream gets JSON.
 """
 
 import asyncio
@@ -31,11 +32,23 @@ FIRST = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     + _chunk(_EVENT.format(0))
 )
-REST = b"".join(_chunk(_EVENT.format(n)) for n in range(1, 8)) + _chunk(_LAST) + b"0\r\n\r\n"
-HEALTHY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
-    len(_INFO),
-    _INFO,
+PACED = [_chunk(_EVENT.format(n)) for n in range(1, 20)]
+END = _chunk(_LAST) + b"0\r\n\r\n"
+PACE_S = 0.05
+_WHOLE = (
+    b'{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"bench","choices":['
+    b'{"index":0,"message":{"role":"assistant","content":"word"},"finish_reason":"stop"}],'
+    b'"usage":{"prompt_tokens":500,"completion_tokens":1,"total_tokens":501}}'
 )
+REST = b"".join(_chunk(_EVENT.format(n)) for n in range(1, 8)) + _chunk(_LAST) + b"0\r\n\r\n"
+
+
+def _json(body: bytes) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % len(body) + body
+
+
+HEALTHY, WHOLE = _json(_INFO), _json(_WHOLE)
 
 
 class Engine(asyncio.Protocol):
@@ -52,11 +65,28 @@ class Engine(asyncio.Protocol):
         """Answer every request that is complete."""
         self._received += data
         while (end := _end(self._received)) is not None:
-            is_post = self._received.startswith(b"POST")
-            self._received = self._received[end:]
-            self._transport.write(FIRST if is_post else HEALTHY)
-            if is_post:
-                asyncio.get_running_loop().call_later(0.001, self._transport.write, REST)
+            asked, self._received = self._received[:end], self._received[end:]
+            self._answer(asked)
+
+    def _answer(self, asked: bytes) -> None:
+        later = asyncio.get_running_loop().call_later
+        if not asked.startswith(b"POST"):
+            self._transport.write(HEALTHY)
+        elif not _asks(asked, b'"stream":true'):
+            self._transport.write(WHOLE)
+        else:
+            self._transport.write(FIRST)
+            if _asks(asked, b'"max_tokens":20'):
+                for number, event in enumerate(PACED, 1):
+                    later(number * PACE_S, self._transport.write, event)
+                later(20 * PACE_S, self._transport.write, END)
+            else:
+                later(0.001, self._transport.write, REST)
+
+
+def _asks(asked: bytes, field: bytes) -> bool:
+    """Whether the body holds a field, written with or without a space."""
+    return field in asked or field.replace(b":", b": ") in asked
 
 
 def _end(received: bytes) -> int | None:

@@ -1,7 +1,7 @@
 """What a benchmark found, and how it is judged, shown and kept."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -57,7 +57,7 @@ def spread(values: Sequence[float]) -> str:
     return f"median {figure(median(values))} of {len(values)} rounds ({low} to {high})"
 
 
-def table(results: Iterable[Result], targets: dict[str, Target]) -> str:
+def table(results: Iterable[Result], targets: Mapping[str, Target | None]) -> str:
     """Everything as a table for people, with the notes below it."""
     found = list(results)
     rows = [HEAD, *(_row(result, targets[result.name]) for result in found)]
@@ -67,10 +67,10 @@ def table(results: Iterable[Result], targets: dict[str, Target]) -> str:
     return "\n".join([*lines, "", *notes])
 
 
-def _row(result: Result, target: Target) -> tuple[str, ...]:
+def _row(result: Result, target: Target | None) -> tuple[str, ...]:
     peers = ", ".join(f"{peer} {figure(value)}" for peer, value in result.peers.items())
-    met = "yes" if target.met(result.value) else "no"
-    return (result.name, figure(result.value), result.unit, peers or "-", str(target), met)
+    met = "-" if target is None else "yes" if target.met(result.value) else "no"
+    return (result.name, figure(result.value), result.unit, peers or "-", str(target or "-"), met)
 
 
 def write(results: Iterable[Result], file: Path) -> None:
