@@ -106,8 +106,8 @@ def _measure(
         "s",
         means,
         f"median of {RUNS} runs; {sum(len(t.turns) for t in talks)} requests over {ENGINES}"
-        f" scripted engines of {SLOTS} slots and {cache_tokens:,} tokens of cache, time {SPEED:g} times as"
-        f" fast; " + "; ".join(_told(router, runs) for router, runs in found.items())
+        f" scripted engines of {SLOTS} slots and {cache_tokens:,} tokens of cache, time {SPEED:g}"
+        f" times as fast; " + "; ".join(_told(router, runs) for router, runs in found.items())
         + (f"; not started: {', '.join(missing)}" if missing else ""),
     )  # fmt: skip
 
