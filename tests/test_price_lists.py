@@ -149,8 +149,9 @@ def test_off_peak_hours_that_cannot_be_read_are_listed(block):
 
 
 def test_what_is_not_priced_by_the_token_is_listed_or_no_sheet():
-    _, left = of_litellm(**PLAIN, search_context_cost_per_query={"low": 0.01}, mode="chat")
-    assert left == ["search_context_cost_per_query"]
+    queries = {"search_context_cost_per_query": {"low": 0.01}, "mode": "chat"}
+    _, left = of_litellm(**PLAIN, **queries, provider_specific_entry={"us": 1.1})
+    assert left == ["search_context_cost_per_query", "provider_specific_entry"]
     assert litellm.sheets({"image": {"output_cost_per_image": 0.04}}) == ([], [])
 
 

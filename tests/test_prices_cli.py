@@ -108,6 +108,12 @@ def test_what_is_shown_can_be_a_sheet_of_ones_own(prices, config):
         (folder / "copy.toml").unlink()
 
 
+def test_show_tells_instants_in_json(prices):
+    told = json.loads(prices("show", FLASH, "--json")[1])
+    assert told["periods"][1]["from"] == "2026-08-16T16:00:00Z"
+    assert told["cache"]["boundary"] == "request_unit"
+
+
 def test_add_keeps_what_was_there_and_dates_what_changes(prices, config):
     flat = ("--input", "1", "--output", "4")
     assert prices("add", "house/a", *flat)[0] == 0
@@ -155,7 +161,9 @@ def test_an_import_lists_what_it_leaves_out_and_dates_what_changes(prices, tmp_p
     status, out, err = prices("import", "litellm", str(file), "--only", "house/*")
     assert status == 0
     assert out.startswith("1 sheets read: 1 new, 0 with new prices, ")
-    assert err == "left out: litellm/house/a: output_cost_per_image\n"
+    assert err == "left out: output_cost_per_image: litellm/house/a\n"
+    shown = prices("show", "litellm/house/a", "--json")[1]
+    assert json.loads(shown)["left_out"] == ["output_cost_per_image"]
 
     entry["input_cost_per_token"] = 3e-6
     models["house/a"] = entry

@@ -70,15 +70,17 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     """Print one sheet."""
+    import msgspec
+
     from analytics.prices.catalogue import NoSuchSheet
-    from analytics.prices.toml import as_toml, plain
+    from analytics.prices.toml import as_toml
 
     try:
         sheet = _catalogue(args).sheet(args.sheet)
     except NoSuchSheet as error:
         return _refuse(error)
     if args.json:
-        print(json.dumps(plain(sheet), ensure_ascii=False, indent=2, default=str))
+        print(json.dumps(msgspec.to_builtins(sheet), ensure_ascii=False, indent=2))
     else:
         print(as_toml([sheet]).rstrip())
     return 0
@@ -129,13 +131,13 @@ def run_import(args: argparse.Namespace) -> int:
     import datetime as dt
 
     from analytics.prices import own
-    from analytics.prices.imported import read_list
+    from analytics.prices.imported import left_out, read_list
     from collector.settings import load
 
     folder = load(args.config).sheet_folder()
     sheets, left = read_list(args.kind, args.file, args.only, args.since)
-    for name, what in left:
-        print(f"left out: {name}: {what}", file=sys.stderr)
+    for line in left_out(left):
+        print(f"left out: {line}", file=sys.stderr)
     if not sheets:
         return _refuse(f"{args.file}: no model in it is sold by the token, or none is asked for")
     path = folder / f"{args.kind}.toml"

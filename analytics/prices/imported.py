@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -46,8 +46,27 @@ def read_list(
         if not only or any(fnmatchcase(sheet.id, pattern) for pattern in patterns)
     ]
     names = {sheet.id for sheet in asked}
-    if since is not None:
-        asked = [
-            replace(sheet, periods=[replace(sheet.periods[0], from_=since)]) for sheet in asked
-        ]
-    return asked, [(name, what) for name, what in left if not only or name in names]
+    mine = [(name, what) for name, what in left if not only or name in names]
+    return [*_taken(asked, mine, since)], mine
+
+
+def _taken(
+    sheets: Iterable[Sheet], left: Iterable[Left], since: dt.datetime | None
+) -> Iterator[Sheet]:
+    """The sheets with what they cannot say, their prices from an instant on."""
+    whats: dict[str, set[str]] = {}
+    for name, what in left:
+        whats.setdefault(name, set()).add(what)
+    for sheet in sheets:
+        periods = sheet.periods if since is None else [replace(sheet.periods[0], from_=since)]
+        yield replace(sheet, periods=periods, left_out=sorted(whats.get(sheet.id, ())))
+
+
+def left_out(left: Iterable[Left]) -> Iterator[str]:
+    """A line for each thing that sheets cannot say, with the sheets that it is of."""
+    names: dict[str, list[str]] = {}
+    for name, what in left:
+        names.setdefault(what, []).append(name)
+    for what, of in names.items():
+        more = f" and {len(of) - 3:,} more" if len(of) > 3 else ""
+        yield f"{what}: {', '.join(of[:3])}{more}"

@@ -27,6 +27,8 @@ _TERMS = {"batches": ("processing", "batch")} | {
 }
 _SUFFIX = re.compile(rf"_above_(\d+)hr|_above_(\d+)k_tokens|_({'|'.join(_TERMS)})(?=_|$)")
 _HOURS = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)")
+_FEE = "input_cost_per_request"
+_FACTORS = {"provider_specific_entry"}  # by place or speed, under names of LiteLLM's own
 # Providers whose longer price begins at the length itself, not above it.
 _INCLUSIVE = {"xai"}
 
@@ -53,7 +55,8 @@ def sheets(data: Any) -> tuple[list[Sheet], list[Left]]:
                 source=str(entry.get("source") or ""),
             )
         )
-    return found, [(name, what) for name, what in left if name in {sheet.id for sheet in found}]
+    names = {sheet.id for sheet in found}
+    return found, [(name, what) for name, what in left if name in names]
 
 
 def _period(name: str, entry: Entry, left: list[Left]) -> Period:
@@ -76,7 +79,7 @@ def _period(name: str, entry: Entry, left: list[Left]) -> Period:
 
 
 def _fee(entry: Entry) -> str | None:
-    fee = mtok(entry.get("input_cost_per_request"))
+    fee = mtok(entry.get(_FEE))
     return None if fee is None else f"{round(Decimal(fee) / MTOK, 9).normalize():f}"
 
 
@@ -87,7 +90,7 @@ def _grouped(name: str, entry: Entry, left: list[Left]) -> dict[tuple[int, str],
     for key, value in entry.items():
         stem = _SUFFIX.sub("", key)
         if stem not in _RATES:
-            if "cost" in key and key != "input_cost_per_request" and value:
+            if value and (key in _FACTORS or ("cost" in key and key != _FEE)):
                 left.append((name, key))
             continue
         price = mtok(value)
