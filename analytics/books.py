@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analytics import capital, cost, energy, other_costs
+from analytics import capital, cost, electricity, energy, other_costs
 from analytics.active_gap import reach_ns
 from analytics.card_time import card_time
+from analytics.electricity import HostEnergy
 from analytics.evidence import Evidence, gather
 from analytics.host import HostFacts, host_facts
 from analytics.intervals import subtract
@@ -16,8 +17,10 @@ from analytics.prefixes import RECALL_NS
 from analytics.read import Ledger
 from analytics.rig import Card, cards, in_force
 from analytics.states import BUCKET_NS, buckets_between, partition
+from analytics.tariff import Rate, rates
 from analytics.tellings import NEARBY_NS, joined
 from analytics.timeline import timeline
+from analytics.wall import MOST_MW, Wall, wall
 from collector.clock import SECOND_NS
 from collector.settings import EngineSettings, Settings
 
@@ -32,8 +35,9 @@ class Books:
     attempts: as the ledger tells them; rows: attempts on cards (`timeline`) that reach into the
     span's days; states: segments (`partition`); intervals: between readings (`energy.readings`);
     leaves: time (`cost.time_leaves`); money: cost leaves of every line; unassigned: cost without
-    capacity; card_energy: by card, bucket, state (`energy.by_state`); host_energy likewise;
-    host: what befell the host at any time (`host.host_facts`).
+    capacity; card_energy: by card, bucket, state (`energy.by_state`); host_energy: beyond the
+    cards; rates: the tariff by bucket; wall: what the meters told, metered: between their
+    readings; host: what befell the host at any time (`host.host_facts`).
     """
 
     from_ns: int
@@ -47,8 +51,11 @@ class Books:
     money: pl.DataFrame
     unassigned: pl.DataFrame
     card_energy: pl.DataFrame
-    host_energy: pl.DataFrame
+    host_energy: HostEnergy
+    rates: dict[int, Rate]
+    wall: Wall
     intervals: pl.DataFrame
+    metered: pl.DataFrame
     host: HostFacts
 
 
@@ -74,6 +81,7 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     rows = timeline(attempts, assigned, _slots(assigned, engines), before)
     rig = cards(settings, from_ns)
     intervals = energy.readings(ledger.frame("samples", *sampled), host)
+    metered = energy.readings(ledger.frame("wall_samples", *sampled), host, MOST_MW)
     evidence = gather(
         rig,
         rows=rows,
@@ -95,6 +103,8 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
         card_energy=_within(card_energy, from_ns, to_ns),
         span=(from_ns, to_ns),
         intervals=intervals,
+        metered=metered,
+        rates=rates(settings, ledger.price_series(settings), _bounds(from_ns, to_ns)),
         host=host,
     )
 
@@ -125,22 +135,17 @@ def _account(
     card_energy: pl.DataFrame,
     span: tuple[int, int],
     intervals: pl.DataFrame,
+    metered: pl.DataFrame,
+    rates: dict[int, Rate],
     host: HostFacts,
 ) -> Books:
     shares = card_time(_clipped(rows, rig, *span))
     leaves = cost.time_leaves(states, shares)
     up = subtract(evidence.host_known, evidence.host_off)
     lines = [*capital.lines(settings, up, span[1]), *other_costs.lines(settings, span[1])]
-    bounds = [int(bound) for bound in buckets_between(*span)]
-    spread, unassigned = cost.line_leaves(lines, leaves, bounds)
-    host_energy = cost.host_energy(states, settings)
-    electricity = [
-        cost.electricity_leaves(line, cost.energy_on_leaves(drawn, leaves), settings)
-        for line, drawn in (
-            ("cards' electricity", card_energy),
-            ("host's electricity", host_energy),
-        )
-    ]
+    spread, unassigned = cost.line_leaves(lines, leaves, _bounds(*span))
+    told = wall(settings, metered, *span)
+    host_energy = electricity.host_energy(states, card_energy, told, rates, span)
     return Books(
         from_ns=span[0],
         to_ns=span[1],
@@ -150,11 +155,14 @@ def _account(
         rows=rows,
         states=states,
         leaves=leaves,
-        money=pl.concat([spread, *electricity]),
+        money=pl.concat([spread, *electricity.money(leaves, card_energy, host_energy, rates)]),
         unassigned=unassigned,
         card_energy=card_energy,
         host_energy=host_energy,
+        rates=rates,
+        wall=told,
         intervals=intervals,
+        metered=metered,
         host=host,
     )
 
@@ -180,6 +188,11 @@ def _clipped(rows: pl.DataFrame, rig: list[Card], from_ns: int, to_ns: int) -> p
 
 def _within(frame: pl.DataFrame, from_ns: int, to_ns: int, by: str = "bucket_ns") -> pl.DataFrame:
     return frame.filter(pl.col(by) >= from_ns, pl.col(by) < to_ns)
+
+
+def _bounds(from_ns: int, to_ns: int) -> list[int]:
+    bounds: list[int] = buckets_between(from_ns, to_ns).tolist()
+    return bounds
 
 
 def _floor_day(at_ns: int) -> int:

@@ -13,13 +13,15 @@ import polars as pl
 from analytics import rollup
 from analytics.active_gap import headroom_ns
 from analytics.books import Books
-from analytics.cost import NO_REQUEST, money_nano, priced
+from analytics.cost import NO_REQUEST
+from analytics.electricity import priced
 from analytics.emitted import emitted
 from analytics.evidence import GAP_PERIODS
-from analytics.intervals import union
+from analytics.intervals import inside, union
 from analytics.periods import day_at
 from analytics.rent import unwitnessed_ns
 from analytics.states import BUCKET_NS
+from analytics.tariff import NO_RATE, Rate
 from analytics.utilization import peaks
 from collector.settings import Settings
 
@@ -27,7 +29,8 @@ CELL = ["card", "bucket_ns", "state"]
 DETAILS = ("costs", "ended")
 SUMS = [
     "ns", "unattributed_ns", "host_off_ns", *rollup.SPENT, "unattributed_nano",
-    "known_ns", "energy_uj", "mixed_ns", "host_uj", *rollup.WORK, "emitted_tokens",
+    "known_ns", "energy_uj", "mixed_ns", "host_uj", "host_known_ns", "wall_ns",
+    *rollup.WORK, "emitted_tokens",
 ]  # fmt: skip
 
 
@@ -43,15 +46,18 @@ class Day:
     """One local day, or the part of it that a period or the present leaves.
 
     cells: by card (and its pool), bucket_ns and state: ns, host_off_ns, capital_nano, energy_nano,
-    other_nano, energy_uj, host_uj, known_ns (time whose energy is known), idle_uj and
-    marginal_nano (None where the idle draw or a price is unknown), mixed_ns, unattributed_ns,
-    unattributed_nano, time and money by kind (`rollup.WORK`), emitted_tokens (`emitted.emitted`).
+    other_nano, energy_uj, host_uj, known_ns (time whose energy is known), host_known_ns (likewise
+    of the host), wall_ns (time metered at the wall), idle_uj and marginal_nano (None where the
+    idle draw or a price is unknown), unpriced_uj, carbon_ug (None where undeclared), mixed_ns,
+    unattributed_ns, unattributed_nano, time and money by kind (`rollup.WORK`) and emitted_tokens
+    (`emitted.emitted`).
     work: busy time and money by kind, by the finest labels (`rollup.work`).
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
     facts: unassigned_nano (of it unassigned_other_nano is no hardware), rent_unknown_ns
-    (`rent.unwitnessed_ns`), resets, pending_ns, gaps ([start, end] ns), clock_steps ([at, step]
-    ns), headroom_ns (at other gaps, `active_gap.headroom_ns`) and peaks (by card).
+    (`rent.unwitnessed_ns`), resets, pending_ns, how the host's energy is known (`_host`), gaps
+    ([start, end] ns), clock_steps ([at, step] ns), headroom_ns (at other gaps,
+    `active_gap.headroom_ns`) and peaks (by card).
     """
 
     name: str
@@ -140,7 +146,12 @@ def _cells(books: Books, settings: Settings, requests: pl.DataFrame) -> pl.DataF
         pl.col("nano").filter(alone & busy).sum().alias("unattributed_nano"),
     )
     cards = books.card_energy.rename({"ns": "known_ns"})
-    host = books.host_energy.rename({"energy_uj": "host_uj"})
+    told = pl.col("energy_uj").is_not_null()
+    host = books.host_energy.places.group_by(CELL).agg(
+        pl.col("energy_uj").sum().alias("host_uj"),
+        pl.col("ns").filter(told).sum().alias("host_known_ns"),
+        pl.col("ns").filter("metered").sum().alias("wall_ns"),
+    )
     work = rollup.by_kind(requests, CELL[:2])
     tokens = _within(emitted(books.rows, books.cards), "bucket_ns", books.from_ns, books.to_ns)
     # A request of no length puts out its tokens in no time.
@@ -150,19 +161,29 @@ def _cells(books: Books, settings: Settings, requests: pl.DataFrame) -> pl.DataF
         cells = cells.join(more, on=CELL, how="left")
     cells = cells.with_columns(pl.col(SUMS).fill_null(0))
     cells = cells.join(rollup.pools(books), on="card", how="left")
-    return cells.with_columns(marginal_nano=_marginal(settings)).sort(CELL)
+    return _rated(cells, books.rates).sort(CELL)
 
 
-def _marginal(settings: Settings) -> pl.Expr:
-    """The energy above the idle draw, in money, where both and a price are known."""
-    above = money_nano(pl.col("energy_uj") - pl.col("idle_uj"), settings)
-    return pl.when(priced(settings)).then(above)
+def _rated(cells: pl.DataFrame, rates: dict[int, Rate]) -> pl.DataFrame:
+    """Add what follows from the tariff: marginal_nano, unpriced_uj and carbon_ug."""
+    whole = [
+        (rates.get(at, NO_RATE), uj)
+        for at, uj in cells.select("bucket_ns", pl.col("energy_uj") + pl.col("host_uj")).iter_rows()
+    ]
+    above = cells.select("bucket_ns", energy_uj=pl.col("energy_uj") - pl.col("idle_uj"))
+    is_priced = pl.Series([not rate.unpriced_ns for rate, _ in whole], dtype=pl.Boolean)
+    return cells.with_columns(
+        marginal_nano=pl.when(is_priced).then(priced(above, rates)),
+        unpriced_uj=pl.Series([rate.unpriced_uj(uj) for rate, uj in whole], dtype=pl.Int64),
+        carbon_ug=pl.Series([rate.carbon_ug(uj) for rate, uj in whole], dtype=pl.Int64),
+    )
 
 
 def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, Any]:
     unknown = _within(books.states.filter(state="unknown"), "start_ns", start, end)
     gaps = union(unknown["start_ns"].to_numpy(), unknown["end_ns"].to_numpy())
-    resets = _within(books.intervals.filter("reset"), "at_ns", start, end)
+    every = pl.concat([books.intervals, books.metered])
+    resets = _within(every.filter("reset"), "at_ns", start, end)
     found = peaks(books.cards, books.rows, start, end)
     alone = _within(books.unassigned, "bucket_ns", start, end)
     return {
@@ -174,12 +195,32 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
         "resets": len(resets),
         "pending_ns": _pending_ns(books, end),
         "recalls": not books.attempts.filter(pl.col("prefix").list.len() > 0).is_empty(),
+        **_host(books, start, end),
         "clock_steps": [step for step in books.host.steps if start <= step[0] < end],
         "headroom_ns": headroom_ns(
             books.evidence, books.states, settings.usage.active_gap_ns, start, end
         ),
         "gaps": [[int(a), int(b)] for a, b in gaps],
         "peaks": {card: peak.as_dict() for card, peak in found.items()},
+    }
+
+
+def _host(books: Books, start: int, end: int) -> dict[str, int | None]:
+    """Time of the rig in which it drew power and the host's part is not known (host_undeclared_ns)
+    or a declared meter was silent (wall_silent_ns, and wall_constant_ns where the constant stood
+    in for it); the wall's energy; the buckets in which it told less than the cards."""
+    found = _within(books.host_energy.buckets, "bucket_ns", start, end)
+    metered, told = pl.col("metered"), pl.col("energy_uj").is_not_null()
+    meant = pl.Series(inside(books.wall.declared, found["bucket_ns"].to_numpy()), dtype=pl.Boolean)
+    found = found.with_columns(meant=meant)
+    silent = found.filter(~metered, "meant")
+    walls = {at: uj for at, uj in books.wall.energy_uj.items() if start <= at < end}
+    return {
+        "host_undeclared_ns": int(found.filter(~metered, ~told, ~pl.col("meant"))["ns"].sum()),
+        "wall_silent_ns": int(silent.filter(~told)["ns"].sum()),
+        "wall_constant_ns": int(silent.filter(told)["ns"].sum()),
+        "wall_uj": sum(walls.values()) if walls else None,
+        "negative_buckets": len(found.filter(metered, pl.col("energy_uj") < 0)),
     }
 
 

@@ -27,9 +27,12 @@ IDLE_STATES = ("stranded", "headroom", "idle")
 READ = ("power_mw", "energy_uj_total", "util_pct", "foreign_processes")
 
 
-def readings(samples: pl.DataFrame, host: HostFacts = UNDISTURBED) -> pl.DataFrame:
+def readings(
+    samples: pl.DataFrame, host: HostFacts = UNDISTURBED, most_mw: int = MOST_MW
+) -> pl.DataFrame:
     """The intervals between each card's samples that read anything, of time told once.
 
+    A counter that grew by more than `most_mw` would, began anew; wall meters stand as cards.
     Columns: card, from_ns, at_ns, energy_uj (None: unknown), gap, reset, util_pct,
     foreign_processes and power_mw (of the later sample).
     """
@@ -44,8 +47,8 @@ def readings(samples: pl.DataFrame, host: HostFacts = UNDISTURBED) -> pl.DataFra
     usual = pl.col("dt").filter(pl.col("dt") <= BUCKET_NS)
     period = usual.quantile(0.5, interpolation="lower").over("card", day).cast(pl.Int64)
     counted = pl.col("energy_uj_total") - pl.col("_energy_uj_total")
-    most_mw = pl.max_horizontal("power_mw", "_power_mw", pl.lit(MOST_MW)).cast(pl.Int128)
-    most = most_mw * pl.col("dt") * 12 // 10_000_000
+    drawn_mw = pl.max_horizontal("power_mw", "_power_mw", pl.lit(most_mw)).cast(pl.Int128)
+    most = drawn_mw * pl.col("dt") * 12 // 10_000_000
     same = (pl.col("counter_epoch") == pl.col("_counter_epoch")).fill_null(True)
     alike = (pl.col("source") == pl.col("_source")) & (pl.col("sensor") == pl.col("_sensor"))
     powered = (pl.col("power_mw") + pl.col("_power_mw")).cast(pl.Int128) * pl.col("dt") // 2_000_000

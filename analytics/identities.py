@@ -17,7 +17,7 @@ def check(month: Mapping[str, Any], exact: Exact, smallest_leaf: int) -> None:
     """Recompute every identity of a month. Raises BrokenIdentity with both sides of each.
 
     `exact` are the layers of the month and its groups, unrounded; `smallest_leaf` is the least of
-    the leaves' time and metered money, none of which may be negative.
+    the leaves' time and card energy, neither of which may be negative.
     """
     pairs = _whole(month) + _layers(exact)
     for label in LABELS:

@@ -115,7 +115,8 @@ def summarize(
             states_cost, unassigned, ratios.throughput, tokens["output"]
         ),
         "cost_per_mtok": _prices(work, tokens, cost["total"], states_cost["busy"], marginal),
-        "energy_uj": _energy(cells, counted),
+        "energy_uj": _energy(cells, days, counted),
+        "carbon_ug": _carbon_ug(cells),
         "active_gap": sensitivity(
             ns,
             found,
@@ -241,20 +242,36 @@ def _layers(ratios: Layers, found: dict[str, Peak]) -> dict[str, Any]:
     }
 
 
-def _energy(cells: pl.DataFrame, counted: Mapping[str, Any]) -> dict[str, int]:
-    """µJ at the cards and beyond them, before the power supply; and the time without a reading."""
+def _energy(
+    cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any]
+) -> dict[str, int | None]:
+    """µJ at the cards and beyond them, behind the power supply, and as metered at the wall; and
+    the time without a reading of the card. The host's is None where nothing ever told it, the
+    wall's where no meter did."""
     quiet = cells.filter(pl.col("state").is_in(["stranded", "headroom", "idle"]))
+    walls = [day.facts["wall_uj"] for day in days]
     return {
         "cards": int(cells["energy_uj"].sum()),
-        "host": int(cells["host_uj"].sum()),
+        "host": int(cells["host_uj"].sum()) if _tells_host(cells, counted) else None,
+        "wall": sum(told) if (told := [uj for uj in walls if uj is not None]) else None,
         "idle_draw": int(quiet["energy_uj"].sum()),
         "unknown_ns": counted["energy_unknown_ns"],
     }
 
 
+def _tells_host(cells: pl.DataFrame, counted: Mapping[str, Any]) -> bool:
+    missing = counted["host_undeclared_ns"] + counted["wall_silent_ns"]
+    return not missing or int(cells["host_known_ns"].sum()) > 0
+
+
+def _carbon_ug(cells: pl.DataFrame) -> int | None:
+    """Emissions of the energy that is known, µg; None unless declared for all of it."""
+    drawn = cells.filter((pl.col("energy_uj") != 0) | (pl.col("host_uj") != 0))
+    return None if drawn["carbon_ug"].has_nulls() else int(drawn["carbon_ug"].sum())
+
+
 def _leaves(cells: pl.DataFrame, work: pl.DataFrame) -> int:
-    """The smallest figure that must not be negative."""
-    figures = [cells["ns"].min(), cells["energy_nano"].min(), cells["unattributed_ns"].min()]
-    # An asset whose market value rises has a negative cost, so money may be below zero.
+    """The smallest figure that must not be negative: energy may be paid for, time never is."""
+    figures = [cells["ns"].min(), cells["energy_uj"].min(), cells["unattributed_ns"].min()]
     figures += [work[f"{kind}_ns"].min() for kind in KINDS]
     return min((int(figure) for figure in figures if figure is not None), default=0)  # type: ignore[arg-type]

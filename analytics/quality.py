@@ -11,13 +11,12 @@ from analytics.utilization import WINDOW_NS, Peak
 from collector.clock import from_ns as instant
 from collector.settings import Settings
 
+HOST = ("host_undeclared_ns", "wall_silent_ns", "wall_constant_ns", "negative_buckets")
+
 
 def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
     """Counts of what is missing, estimated, impossible or unknown."""
     cells, tallies = joined(days, "cells"), joined(days, "tallies")
-    read = cells.filter(pl.col("energy_uj") > 0)
-    since = [settings.midnight_ns(entry.from_) for entry in settings.electricity]
-    unpriced = read.filter(pl.col("bucket_ns") < min(since)) if since else read
     return {
         "missing_usage": int(tallies["missing_usage"].sum()),
         "missing_output": int(tallies["missing_output"].sum()),
@@ -31,7 +30,9 @@ def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
         "energy_unknown_ns": int((cells["ns"] - cells["host_off_ns"] - cells["known_ns"]).sum())
         - sum(day.facts["pending_ns"] for day in days),
         "rent_unknown_ns": sum(day.facts["rent_unknown_ns"] for day in days),
-        "unpriced_energy_uj": int(unpriced["energy_uj"].sum()) + int(unpriced["host_uj"].sum()),
+        "unmetered_ns": _unmetered_ns(cells) - sum(day.facts["pending_ns"] for day in days),
+        "unpriced_energy_uj": int(cells["unpriced_uj"].sum()),
+        **{name: sum(day.facts[name] for day in days) for name in HOST},
         "mixed_ns": int(cells["mixed_ns"].sum()),
         "counter_resets": sum(day.facts["resets"] for day in days),
         "clock_steps": [
@@ -43,6 +44,14 @@ def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
     }
 
 
+def _unmetered_ns(cells: pl.DataFrame) -> int:
+    """Card time of which neither the card nor the wall told the energy; at most, where each told
+    a part of a leaf."""
+    told = pl.max_horizontal("known_ns", pl.col("wall_ns"))
+    up = pl.col("ns") - pl.col("host_off_ns") - told
+    return int(cells.select(up.sum()).item())
+
+
 def at_least(found: Mapping[str, Any], settings: Settings) -> list[str]:
     """Why the cost is only at least what is said; empty where all of it is known."""
     reasons = [
@@ -50,11 +59,17 @@ def at_least(found: Mapping[str, Any], settings: Settings) -> list[str]:
         (not settings.electricity, "no electricity price is set"),
         (
             bool(settings.electricity) and found["unpriced_energy_uj"] > 0,
-            "some energy was drawn before the first electricity price",
+            f"{found['unpriced_energy_uj'] / 3.6e12:,.2f} kWh were drawn at times without an"
+            " electricity price",
         ),
         (
-            found["energy_unknown_ns"] > 0,
-            f"{span(found['energy_unknown_ns'])} of card time went without an energy reading",
+            found["unmetered_ns"] > 0,
+            f"{span(found['unmetered_ns'])} of card time went without an energy reading",
+        ),
+        (found["host_undeclared_ns"] > 0, "host power is not declared"),
+        (
+            found["wall_silent_ns"] > 0,
+            f"the wall was not metered for {span(found['wall_silent_ns'])}",
         ),
         (
             found["rent_unknown_ns"] > 0,
@@ -103,6 +118,16 @@ def flags(
         (found["odd_requests"] > 0, f"{found['odd_requests']:,} requests tell impossible figures"),
         (found["counter_resets"] > 0, "an energy counter started anew"),
         (bool(found["clock_steps"]), _clock(found["clock_steps"])),
+        (
+            found["wall_constant_ns"] > 0,
+            f"the wall was not metered for {span(found['wall_constant_ns'])}: the declared host"
+            " power counts there",
+        ),
+        (
+            found["negative_buckets"] > 0,
+            f"in {found['negative_buckets']:,} quarter hours the wall told less than the cards: is"
+            " all that they draw behind the meter?",
+        ),
         (found["mixed_ns"] > 0, "no idle draw could be measured on some days"),
         (bool(throughput and throughput > 1), "throughput is above the peak: the peak is too low"),
         (

@@ -13,6 +13,9 @@ from collector.clock import now_ns
 from collector.columns import schema
 from collector.conflicts import conflicts
 from collector.damage import Damage, verify
+from collector.price_series import PriceSeries
+from collector.price_series import read as read_series
+from collector.settings import Settings
 from collector.snapshot import Snapshot, damaged, snapshot
 from collector.touched import touched
 
@@ -55,6 +58,11 @@ class Ledger:
                 if not (self._explained(kind, seen.files, from_ns, to_ns) and tries_left):
                     raise
         raise AssertionError("the last try returns or raises")
+
+    def price_series(self, settings: Settings) -> dict[str, PriceSeries]:
+        """The price series that the settings name, by path. Raises SettingsError."""
+        named = {entry.series for entry in settings.electricity if entry.series is not None}
+        return {path: read_series(Path(path)) for path in sorted(named)}
 
     def damaged(self) -> list[Damage]:
         """What the ledger tells of its damage, and what this reader has met: rows left out."""

@@ -20,7 +20,7 @@ from uuid import uuid4
 import msgspec
 import polars as pl
 
-from analytics.books import DAY_NS, LOOKBACK_NS, around_ns, keep_books
+from analytics.books import DAY_NS, LOOKBACK_NS, Books, around_ns, keep_books
 from analytics.day import DETAILS, Day, Details, split
 from analytics.evidence import WITNESS_HOLDS_NS
 from analytics.host import HostFacts, host_facts
@@ -33,7 +33,7 @@ from analytics.utilization import Peak
 from collector.settings import Settings
 from collector.touched import HOUR_NS
 
-RULES = 6  # raise it whenever the same events and settings would give other figures
+RULES = 7  # raise it whenever the same events and settings would give other figures
 PEAK_DAYS_NS = 90 * DAY_NS
 CHUNK_DAYS = 31
 CHUNK_ATTEMPTS = 100_000  # bounds the memory of a build
@@ -74,7 +74,7 @@ class Shelf:
         self._progress, self._keeps = progress, keeps
         self._root = ledger.path / "derived"
         self._born, self._news = ledger.news()
-        self._assumptions = _assumptions(settings)
+        self._assumptions = _assumptions(settings, ledger)
         self._found: dict[str, dict[str, Any]] = {}
         self._host: HostFacts | None = None
 
@@ -142,16 +142,16 @@ class Shelf:
             self.ledger, self.settings, chunk[0].from_ns, chunk[-1].to_ns, self.now_ns
         )
         days = split(books, self.settings)
-        return [self._placed(*each, books.intervals) for each in zip(chunk, days, strict=True)]
+        return [self._placed(*each, books) for each in zip(chunk, days, strict=True)]
 
-    def _placed(self, span: Span, day: Day, intervals: pl.DataFrame) -> Day:
+    def _placed(self, span: Span, day: Day, books: Books) -> Day:
         """A day that was built; what it holds by request is left where it can be had again."""
         self._found[_key(span)] = day.facts
         if not self._keeps:
             return replace(day, details=self._anew(span))
         if not (span.is_over and self._born):
             return day
-        until = _sampled_until(intervals, span.to_ns, self.now_ns)
+        until = _sampled_until(books, span.to_ns, self.now_ns)
         return replace(day, details=self._shelved(span)) if self._put(span, day, until) else day
 
     def _taken(self, span: Span) -> Day | None:
@@ -258,15 +258,19 @@ class Shelf:
         return _digest(json.dumps(rests_on).encode())
 
 
-def _assumptions(settings: Settings) -> str:
-    """A digest of the settings that a day's figures depend on."""
+def _assumptions(settings: Settings, ledger: Ledger) -> str:
+    """A digest of the settings that a day's figures depend on, and of the price series."""
     parts = (settings.rig, settings.hardware, settings.electricity, settings.engines)
     gap, other = settings.usage.active_gap, settings.other_costs
-    return _digest(msgspec.json.encode([*parts, gap, other]))
+    meters = [(meter.name, meter.from_, meter.until) for meter in settings.meters]
+    series = {name: each.digest for name, each in ledger.price_series(settings).items()}
+    return _digest(msgspec.json.encode([*parts, gap, other, meters, series]))
 
 
-def _sampled_until(intervals: pl.DataFrame, end_ns: int, now_ns: int) -> int:
-    """Until when news of samples matters to a day: the first reading of every card after it."""
+def _sampled_until(books: Books, end_ns: int, now_ns: int) -> int:
+    """Until when news of samples matters to a day: the first reading of every card and meter
+    after it."""
+    intervals = pl.concat([books.intervals, books.metered])
     before = intervals.filter(pl.col("from_ns") < end_ns)["card"].unique()
     after = intervals.filter(pl.col("at_ns") >= end_ns, pl.col("card").is_in(before.implode()))
     firsts = after.group_by("card").agg(pl.col("at_ns").min())["at_ns"].to_list()

@@ -22,6 +22,7 @@ from collector.metrics import Tally
 from collector.settings import Settings
 from collector.sources.engine_health import EngineHealth
 from collector.sources.host import HostSource
+from collector.sources.meters import MeterSource
 from collector.sources.nvml import NvmlSource
 from collector.store import Receipt, Store, StoreUnavailable
 
@@ -106,7 +107,7 @@ class Sealer:
 def sources(settings: Settings) -> list[Source]:
     """What this rig's collector reads by itself."""
     host = HostSource(settings, settings.store_path())
-    return [host, EngineHealth(settings), NvmlSource(settings)]
+    return [host, EngineHealth(settings), NvmlSource(settings), MeterSource(settings)]
 
 
 async def run(

@@ -18,7 +18,7 @@ from msgspec import Meta, field
 from collector.clock import to_ns
 from collector.settings_assets import Hardware, OtherCost
 from collector.settings_compare import ApiPrice, CompareSettings, ExchangeRate
-from collector.settings_power import Electricity
+from collector.settings_power import Electricity, Meter
 from collector.settings_router import RouterSettings, Tap
 from collector.settings_types import (
     NANO,
@@ -27,6 +27,7 @@ from collector.settings_types import (
     Span,
     Table,
     Text,
+    Url,
     doc,
     nano,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "CompareSettings",
     "Electricity",
     "Hardware",
+    "Meter",
     "OtherCost",
     "RouterSettings",
     "SettingsError",
@@ -108,11 +110,7 @@ class EngineSettings(Table, kw_only=True, frozen=True):
     """An engine: one model copy on one or several cards, from a date on."""
 
     name: Annotated[Text, doc("what the pages call this engine")]
-    url: Annotated[
-        str,
-        Meta(pattern=r"^https?://[^\s/]+(/.*)?$", extra={"type": "address"}),
-        doc("where it answers"),
-    ]
+    url: Annotated[Url, doc("where it answers")]
     kind: Annotated[
         Literal["ninfer", "llama_cpp", "vllm", "sglang", "ollama", "openai"],
         doc("what it runs, hence how it is asked for its health"),
@@ -154,6 +152,7 @@ class Settings(Table, kw_only=True, frozen=True):
     engines: list[EngineSettings] = field(default_factory=list)
     router: RouterSettings = field(default_factory=RouterSettings)
     taps: list[Tap] = field(default_factory=list)
+    meters: list[Meter] = field(default_factory=list)
     compare: CompareSettings = field(default_factory=CompareSettings)
     currencies: dict[str, list[ExchangeRate]] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from collector.settings import Settings, SettingsError, nano
 from collector.settings_assets_check import asset_faults, other_cost_faults
 from collector.settings_fault import Fault
+from collector.settings_power_check import electricity_faults, meter_faults
 
 __all__ = ["Fault", "Impossible", "faults"]
 
@@ -33,9 +34,10 @@ def faults(settings: Settings) -> Iterator[Fault]:
     yield from _zone(settings)
     yield from _amounts(settings)
     yield from _assets(settings)
-    yield from _electricity(settings)
+    yield from electricity_faults(settings)
     yield from _engines(settings)
     yield from _cards(settings)
+    yield from meter_faults(settings)
     yield from _addresses(settings)
     yield from _currencies(settings)
 
@@ -110,24 +112,6 @@ def _assets(settings: Settings) -> Iterator[Fault]:
         yield from asset_faults(index, asset)
     for index, cost in enumerate(settings.other_costs):
         yield from other_cost_faults(index, cost)
-
-
-def _electricity(settings: Settings) -> Iterator[Fault]:
-    seen = set()
-    for index, tariff in enumerate(settings.electricity):
-        if tariff.psu_efficiency_e4 == 0:
-            yield Fault(
-                ("electricity", index, "psu_efficiency"),
-                "a power supply cannot have efficiency 0",
-                'write a share from 0.0001 to 1 in quotes, like "0.92"',
-            )
-        if tariff.from_ in seen:
-            yield Fault(
-                ("electricity", index, "from"),
-                f"two tariffs start on {tariff.from_}",
-                "keep one of them or give the later one its own date",
-            )
-        seen.add(tariff.from_)
 
 
 def _engines(settings: Settings) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ DEFAULT = Path("rigledger.toml")
 
 # What to write instead, by key; keys that are not here are told by their type.
 _REMEDY = {
+    "meters.kind": "write one of shelly, tasmota, home_assistant",
     "kind": "write one of ninfer, llama_cpp, vllm, sglang, ollama, openai",
     "listen": 'write host and port in quotes, like "127.0.0.1:8585"',
     "price": 'write a decimal amount in quotes, like "17000" or "1999.99"',
@@ -31,6 +32,10 @@ _REMEDY = {
     "input": 'write a price per million tokens in quotes, like "0.15"',
     "cache_read": 'write a price per million tokens in quotes, like "0.003"',
     "output": 'write a price per million tokens in quotes, like "0.60"',
+    "days": 'write weekdays in quotes, like "mon-fri", "sat,sun" or "holidays"',
+    "hours": 'write local time from and to in quotes, like "16-21" or "16:30-21"',
+    "holidays": 'write a country, or country and region, in quotes, like "US" or "DE-BE"',
+    "overhead": 'write a factor from 1 to 3 in quotes, like "1.3"',
     "psu_efficiency": 'write a share from 0.0001 to 1 in quotes, like "0.92"',
     "rate": 'write units of the second currency for one of the first in quotes, like "0.1405"',
     "sheets": 'write a list of names in quotes, like ["deepseek/deepseek-v4.1-flash"]',
@@ -76,13 +81,17 @@ def defaults() -> Settings:
 def _anchored(settings: Settings, folder: Path) -> Settings:
     """The settings with full paths: relative ones start in the folder of their file."""
     store, collector, compare = settings.store, settings.collector, settings.compare
-    secret = collector.token_file and str(folder / collector.token_file)
-    sheets = compare.sheet_folder and str(folder / compare.sheet_folder)
+
+    def full(path: str | None) -> str | None:
+        return path and str(folder / path)
+
     return replace(
         settings,
         store=replace(store, path=str(folder / store.path)),
-        collector=replace(collector, token_file=secret),
-        compare=replace(compare, sheet_folder=sheets),
+        collector=replace(collector, token_file=full(collector.token_file)),
+        compare=replace(compare, sheet_folder=full(compare.sheet_folder)),
+        electricity=[replace(each, series=full(each.series)) for each in settings.electricity],
+        meters=[replace(each, token_file=full(each.token_file)) for each in settings.meters],
     )
 
 

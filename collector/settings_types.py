@@ -13,6 +13,10 @@ Address = Annotated[str, Meta(pattern=r"^[\w.\-\[\]:]+:\d{1,5}$", extra={"type":
 Share = Annotated[
     str, Meta(pattern=r"^(0\.\d{1,4}|1(\.0{1,4})?)$", extra={"type": "share from 0 to 1"})
 ]
+Factor = Annotated[
+    str, Meta(pattern=r"^([12](\.\d{1,4})?|3(\.0{1,4})?)$", extra={"type": "factor from 1 to 3"})
+]
+Url = Annotated[str, Meta(pattern=r"^https?://[^\s/]+(/.*)?$", extra={"type": "address"})]
 Span = Annotated[str, Meta(pattern=r"^\d{1,4}[smh]$", extra={"type": "number with s, m or h"})]
 
 

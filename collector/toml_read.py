@@ -144,7 +144,8 @@ def _plain(what: str, value: Any) -> str:
 
 def _remedy(path: tuple[str | int, ...], what: str, remedies: Mapping[str, str]) -> str:
     names = [part for part in path if isinstance(part, str)]
-    for name in names[:-3:-1]:  # the key, or the table whose keys are dates
+    # The key in its table, the key, or the table whose keys are dates.
+    for name in (".".join(names), *names[:-3:-1]):
         if name in remedies:
             return remedies[name]
     kind = re.search(r"`(\w+)", what)

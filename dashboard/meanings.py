@@ -78,12 +78,13 @@ VALUE_LOST = (
     "rents cost if the host is up all day."
 )
 TARIFF = (
-    "The price of a kWh at the wall that is in force today. Measured energy is divided by the "
-    "power supply's efficiency and multiplied by this."
+    "The price of a kWh at the wall that is in force today: one price, windows of the day, or a "
+    "price series. Measured energy is divided by the power supply's efficiency, multiplied by the "
+    "overhead and by this."
 )
 HOST = (
     "What the host draws beside the cards while it is up: processor, memory, fans, disks. "
-    "Declared, because no card reports it."
+    "Metered at the wall, or declared, because no card reports it."
 )
 GAP = (
     "Pauses between requests shorter than this count as headroom, longer ones as idle time. It "

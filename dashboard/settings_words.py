@@ -3,6 +3,7 @@
 import datetime as dt
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 
 from analytics.preview import Effect
 from collector.probe import Health
@@ -24,9 +25,27 @@ def assumed(settings: Settings, lost_nano: int, today: dt.date) -> str:
     if tariff is None:
         return f"{rig}. No electricity price is in force, so **energy is not priced**."
     return (
-        f"{rig}; a kWh costs **{tariff.price_per_kwh} {currency}** since {day(tariff.from_)}, and "
-        f"the host draws {tariff.host_watts:,} W beside its cards."
+        f"{rig}; a kWh costs **{kwh(tariff, currency)}** since {day(tariff.from_)}, and "
+        f"{_host(settings, tariff)}."
     )
+
+
+def kwh(tariff: Electricity, currency: str) -> str:
+    """What a kWh costs: `0.2 USD`, `0.2 to 0.41 USD by the hour`, `what the price series tells`."""
+    if tariff.series is not None:
+        return "what the price series tells"
+    told = [window.price for window in tariff.windows]
+    told += [] if tariff.price_per_kwh is None else [tariff.price_per_kwh]
+    low, high = min(told, key=Decimal), max(told, key=Decimal)
+    return f"{low} {currency}" if low == high else f"{low} to {high} {currency} by the hour"
+
+
+def _host(settings: Settings, tariff: Electricity) -> str:
+    if settings.meters:
+        return "what the host draws beside its cards is metered at the wall"
+    if tariff.host_watts is None:
+        return "**what the host draws beside its cards is not declared**"
+    return f"the host draws {tariff.host_watts:,} W beside its cards"
 
 
 def _rig(settings: Settings, lost_nano: int, today: dt.date) -> str:
@@ -64,6 +83,24 @@ def in_force(settings: Settings, today: dt.date) -> Electricity | None:
     """The electricity entry that counts today; None where none does yet."""
     begun = [entry for entry in settings.electricity if entry.from_ <= today]
     return max(begun, key=lambda entry: entry.from_, default=None)
+
+
+def price(tariff: Electricity | None) -> str:
+    """The price of a kWh as a figure; `by the hour` where it is no single one."""
+    if tariff is None:
+        return words.UNKNOWN
+    if tariff.series is not None or tariff.windows or tariff.price_per_kwh is None:
+        return "by the hour"
+    return tariff.price_per_kwh
+
+
+def host_power(settings: Settings, tariff: Electricity | None) -> str:
+    """What the host draws beside its cards, as a figure; `metered` where the wall tells."""
+    if settings.meters:
+        return "metered"
+    if tariff is None or tariff.host_watts is None:
+        return words.UNKNOWN
+    return f"{tariff.host_watts:,}"
 
 
 def day(date: dt.date) -> str:

@@ -276,7 +276,7 @@ def test_energy_before_the_first_price_is_at_least(tmp_path: Path) -> None:
     found = month(ledger(tmp_path / "ledger", hour_of_work()), made, HOUR, LATER)
     assert found["cost_nano"]["energy"] == 0
     assert found["cost_per_mtok"]["marginal"]["output"] is None
-    assert any("before the first electricity price" in reason for reason in found["at_least"])
+    assert any("times without an electricity price" in reason for reason in found["at_least"])
 
 
 def test_a_price_by_kind_rests_on_the_requests_that_could_be_split(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from rig import power
 from rig.assets import assets, other_costs
 from rig.ledger import SECOND, START, attempt, engine, heartbeats, ledger, sample, settings
 from rig.oracle import Books as Oracle
@@ -18,13 +19,14 @@ from analytics.month import month
 from analytics.periods import Period
 from collector.clock import from_ns, to_ns
 from collector.events import Attempt, Event, Host
-from collector.settings import CompareSettings, Electricity, EngineSettings, Hardware, UsageSettings
+from collector.settings import CompareSettings, EngineSettings, Hardware, UsageSettings
 
 HOURS = 2
 
 
-def rig(dice: random.Random) -> Any:
-    """Three cards in one pool, perhaps a fourth engine on card A and a model split over B and C."""
+def rig(dice: random.Random, folder: Path) -> Any:
+    """Three cards in one pool, any tariff and meters, perhaps a fourth engine on card A and a
+    model split over B and C."""
     made = settings(
         "A",
         "B",
@@ -48,14 +50,10 @@ def rig(dice: random.Random) -> Any:
         ],
         other_costs=other_costs(dice, dt.date(2026, 10, 5)),
         electricity=[
-            Electricity(from_=dt.date(2026, 1, 1), price_per_kwh="0.17"),
-            Electricity(
-                from_=dt.date(2026, 10, 5),
-                price_per_kwh="0.2345",
-                host_watts=dice.choice([0, 91]),
-                psu_efficiency="0.92",
-            ),
+            power.electricity(dice, dt.date(2026, 1, 1), folder, START),
+            power.electricity(dice, dt.date(2026, 10, dice.choice([5, 5, 6])), folder, START),
         ],
+        meters=power.meters(dice, dt.date(2026, 10, 5)),
         usage=UsageSettings(active_gap=dice.choice(["15m", "3m", "40s"])),
         compare=CompareSettings(),
     )
@@ -170,10 +168,13 @@ def befell(
 @pytest.mark.parametrize("seed", range(40))
 def test_books_equal_the_second_set(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    made = rig(dice)
+    made = rig(dice, tmp_path)
     end = START + HOURS * 3600 * SECOND
     now = dice.choice([end + 10**14, end - 1234 * SECOND - 567])
-    events = [e for e in requests(dice) + surroundings(dice) if told_at(e) <= now]
+    walls: list[Event] = []
+    for name in sorted({meter.name for meter in made.meters}):
+        walls += power.told(dice, name, START - 600 * SECOND, end + 900 * SECOND, every=20)
+    events = [e for e in requests(dice) + surroundings(dice) + walls if told_at(e) <= now]
     dice.shuffle(events)
     period = Period("test", START, end)
     kept = ledger(tmp_path / "ledger", events)
@@ -201,14 +202,17 @@ def test_books_equal_the_second_set(tmp_path: Path, seed: int) -> None:
         "line", "card", "bucket_ns", "state", "request", "kind", "nano"
     ).iter_rows():
         money[line.split("'")[0], card, bucket, state, _name(books, request), kind] += nano
-    expected = {
-        (line.split("'")[0], *leaf): nano
-        for line, leaves in second.money.items()
-        for leaf, nano in leaves.items()
-    }
+    expected: dict[Any, int] = defaultdict(int)
+    for line, leaves in second.money.items():
+        for leaf, nano in leaves.items():
+            expected[line.split("'")[0], *leaf] += nano
     assert {k: v for k, v in money.items() if v} == {k: v for k, v in expected.items() if v}
     assert document["states_cost_nano"]["unassigned"] == second.unassigned
     assert document["cost_nano"]["total"] == sum(expected.values()) + second.unassigned
+    assert document["quality"]["unpriced_energy_uj"] == second.unpriced()
+    told = [uj for energy in second.host.values() for uj in energy.values()]
+    assert (document["energy_uj"]["host"] or 0) == sum(told)
+    assert document["energy_uj"]["wall"] == (sum(second.wall.energy.values()) or None)
     by_state: dict[str, int] = defaultdict(int)
     for leaf, nano in expected.items():
         by_state[leaf[3]] += nano

@@ -99,9 +99,10 @@ class Questions:
         price = self._get("electricity", "price_per_kwh", prompt, args.price_per_kwh, "")
         if not price:
             return []
-        prompt = "Watts that no card reports (board, CPU, fans)"
-        watts = self._get("electricity", "host_watts", prompt, args.host_watts, 0, convert=int)
-        return [{"from": since, "price_per_kwh": price, "host_watts": watts}]
+        prompt = "Watts that no card reports (board, CPU, fans; empty: not known)"
+        watts = self._get("electricity", "host_watts", prompt, args.host_watts, None, convert=int)
+        told = {} if watts is None else {"host_watts": watts}
+        return [{"from": since, "price_per_kwh": price, **told}]
 
     def _engines(
         self, given: Sequence[EngineFlags]

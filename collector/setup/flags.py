@@ -57,7 +57,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     cost.add_argument("--life-years", type=int, metavar="YEARS", help="default: 4")
     cost.add_argument("--price-per-kwh", metavar="AMOUNT", help="electricity")
     cost.add_argument(
-        "--host-watts", type=int, metavar="W", help="what no card reports (default: 0)"
+        "--host-watts", type=int, metavar="W", help="what no card reports (default: not known)"
     )
     engines = parser.add_argument_group("engines")
     engines.add_argument(

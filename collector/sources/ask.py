@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPSConnection
 from urllib.parse import urlsplit
 
@@ -10,7 +11,9 @@ STEP_S = 4.0
 BODY_MAX = 1 << 20
 
 
-def ask(url: str, within_s: float, body_max: int = BODY_MAX) -> tuple[int, bytes]:
+def ask(
+    url: str, within_s: float, body_max: int = BODY_MAX, headers: Mapping[str, str] | None = None
+) -> tuple[int, bytes]:
     """Status and body (of `body_max` bytes at most) of an address; follows no redirect, asks no
     proxy.
 
@@ -28,7 +31,8 @@ def ask(url: str, within_s: float, body_max: int = BODY_MAX) -> tuple[int, bytes
         cut.daemon = True
         cut.start()
         try:
-            connection.request("GET", f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}")
+            target = f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}"
+            connection.request("GET", target, headers=dict(headers or {}))
             with contextlib.closing(connection.getresponse()) as answer:
                 found = answer.status, answer.read(body_max)
         except Exception:

@@ -71,10 +71,10 @@ def answer(settings: Settings) -> None:
         ),
         (
             f"{currency} per kWh",
-            tariff.price_per_kwh if tariff else words.UNKNOWN,
+            settings_words.price(tariff),
             meanings.TARIFF,
         ),
-        ("W of host power", f"{tariff.host_watts:,}" if tariff else words.UNKNOWN, meanings.HOST),
+        ("W of host power", settings_words.host_power(settings, tariff), meanings.HOST),
         ("active gap", settings.usage.active_gap, meanings.GAP),
     )
     with st.container(horizontal=True, gap="medium", key="figures"):

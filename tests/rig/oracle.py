@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from statistics import median_low
 from typing import Any
 
-from rig import oracle_capital
+from rig import oracle_capital, oracle_tariff
 from rig.oracle_tellings import one_each
 
 from collector.events import Attempt, Engine, Event, Heartbeat, Host, Sample
@@ -424,6 +424,10 @@ class Books:
         return sorted(((ns_of(s.at), s) for s in kept), key=lambda p: (p[0], p[1].event_id))
 
     def _measured(self, card: str) -> list[tuple[int, int, bool, int, Sample]]:
+        return [piece for told in self.told(card) for piece in self._cut(*told)]
+
+    def told(self, card: str, most_mw: int = 1_500_000) -> list[tuple[int, int, bool, int, Sample]]:
+        """The intervals of a card or meter whose energy is known."""
         before = dict(self._metered(card))
         found = []
         for a, b, gap, late in self.readings(card):
@@ -436,14 +440,14 @@ class Books:
             alike = (early.source, early.sensor) == (late.source, late.sensor)
             if alike and None not in (early.energy_uj_total, late.energy_uj_total):
                 grown = late.energy_uj_total - early.energy_uj_total
-                draw_mw = max(1_500_000, early.power_mw or 0, late.power_mw or 0)
+                draw_mw = max(most_mw, early.power_mw or 0, late.power_mw or 0)
                 possible = 0 <= grown <= draw_mw * (b - a) * 6 // 5 // 1_000_000
                 energy = grown if possible and same else None
             if energy is None and not gap and None not in (early.power_mw, late.power_mw):
                 energy = (early.power_mw + late.power_mw) * (b - a) // 2_000_000
             bridged = not gap or b - a <= 2 * 96 * BUCKET
             if energy is not None and bridged:
-                found += self._cut(a, b, gap, energy, late)
+                found.append((a, b, gap, energy, late))
         return found
 
     def _cut(
@@ -553,7 +557,7 @@ class Books:
 
     def _up(self) -> Callable[[int, int], int]:
         """How long the host was known to be up between two instants of the days."""
-        alive, edges = self._alive(), sorted(self.edges())
+        alive, edges = self.alive(), sorted(self.edges())
         up = [(a, b) for a, b in itertools.pairwise(edges) if alive(a) and not self.host_off(a)]
         return lambda start, end: sum(max(min(b, end) - max(a, start), 0) for a, b in up)
 
@@ -569,9 +573,14 @@ class Books:
             line[leaf] += share
 
     def _electricity(self) -> None:
-        host = self._host_energy()
-        for name, energy in (("cards", self.energy), ("host", host)):
-            line = self.money.setdefault(f"{name}' electricity", defaultdict(int))
+        self.wall = oracle_tariff.Wall(self)
+        self.host = oracle_tariff.host(self)
+        for name, energy in (
+            ("cards' electricity", self.energy),
+            ("host's electricity", self.host[False]),
+            ("host's electricity, metered", self.host[True]),
+        ):
+            line = self.money.setdefault(name, defaultdict(int))
             on_leaves: dict[Leaf, int] = defaultdict(int)
             for (card, bucket, state), uj in energy.items():
                 leaves = {k: n for k, n in self._leaves(card, bucket).items() if k[2] == state}
@@ -581,49 +590,38 @@ class Books:
                 if uj:
                     at[leaf[0], leaf[1]][leaf] = uj
             for (_, bucket), drawn in at.items():
-                self._spread(line, self.price(sum(drawn.values()), bucket), drawn)
+                sizes = {leaf: abs(uj) for leaf, uj in drawn.items()}
+                self._spread(line, self.price(sum(drawn.values()), bucket), sizes)
 
     def price(self, energy_uj: int, bucket: int) -> int:
-        tariff = self._tariff(bucket)
-        if tariff is None:
-            return 0
-        divisor = tariff.psu_efficiency_e4 * 3_600_000_000_000
-        product = energy_uj * tariff.price_nano_per_kwh * 10_000
-        return (2 * product + divisor) // (2 * divisor)
+        return oracle_tariff.money(self.settings, energy_uj, *self._passed(bucket))
 
-    def _tariff(self, bucket: int) -> Any:
-        since = [t for t in self.settings.electricity
-                 if self.settings.midnight_ns(t.from_) <= bucket]  # fmt: skip
-        return max(since, key=lambda t: t.from_, default=None)
+    def unpriced(self) -> int:
+        """Energy without a price, rounded per card, bucket and state."""
+        cells: dict[tuple[str, int, str], int] = defaultdict(int)
+        for energy in (self.energy, *self.host.values()):
+            for key, uj in energy.items():
+                cells[key] += uj
+        return sum(
+            oracle_tariff.unpriced(self.settings, uj, *self._passed(bucket))
+            for (_, bucket, _), uj in cells.items()
+        )
 
-    def _alive(self) -> Callable[[int], bool]:
-        """Whether anything on the host was seen alive at an instant."""
-        up = [
+    def _passed(self, bucket: int) -> tuple[int, int]:
+        return max(bucket, self.start), min(bucket + BUCKET, self.end)
+
+    def alive(self) -> Callable[[int], bool]:
+        """Whether something on the host was seen alive at an instant."""
+        return covered([
             *((ns_of(h.at), ns_of(h.at) + 30 * SECOND) for h in self.of(Heartbeat)
               if set(h.covers) & set(self.engines)),
             *((r.start, r.end) for r in self.requests),
             *((a, b) for card in self.cards for a, b, gap, _ in self.readings(card) if not gap),
-        ]  # fmt: skip
-        return covered(up)
+        ])  # fmt: skip
 
-    def _host_energy(self) -> dict[tuple[str, int, str], int]:
-        alive = self._alive()
-        time: dict[tuple[str, int, str], int] = defaultdict(int)
-        whole: dict[int, set[tuple[int, int]]] = defaultdict(set)
-        for card in self.cards:
-            for a, b, state in self.segments[card]:
-                if self.within(a) and alive(a) and not self.host_off(a):
-                    time[card, a // BUCKET * BUCKET, state] += b - a
-                    whole[a // BUCKET * BUCKET].add((a, b))
-        found: dict[tuple[str, int, str], int] = {}
-        by_bucket: dict[int, dict[tuple[str, int, str], int]] = defaultdict(dict)
-        for key, ns in time.items():
-            by_bucket[key[1]][key] = ns
-        for bucket, spans in whole.items():
-            tariff = self._tariff(bucket)
-            amount = (tariff.host_watts if tariff else 0) * sum(b - a for a, b in spans) // 1000
-            found |= share_out(amount, by_bucket[bucket])
-        return found
+    @staticmethod
+    def share_out(amount: int, weights: dict[Any, int]) -> dict[Any, int]:
+        return share_out(amount, weights)
 
     # -- groups
 

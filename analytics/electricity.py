@@ -1,0 +1,137 @@
+"""Electricity: what the host draws beyond its cards, and what all of it costs at the leaf.
+
+The wall contains the cards: where it was read, the host is the wall less the cards, and what may
+be negative stays so. Elsewhere a declared constant counts while the host is known to be up; with
+neither, the host's energy is unknown. All energy here is what comes out of the power supply, so
+that cards and host together are the wall times the supply's efficiency.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from analytics.allocate import largest_remainder
+from analytics.cost import LEAF
+from analytics.intervals import inside
+from analytics.states import BUCKET_NS
+from analytics.tariff import NO_RATE, Rate
+from analytics.wall import Wall, cut_at
+
+CELL = ["card", "bucket_ns", "state"]
+LINES = ("cards' electricity", "host's electricity", "host's electricity, metered")
+
+
+@dataclass(frozen=True)
+class HostEnergy:
+    """The host's energy, once by place and once for the whole rig.
+
+    places: card, bucket_ns, state, metered (else declared), ns, energy_uj; buckets: bucket_ns,
+    metered, ns, energy_uj. energy_uj is None where nothing tells it.
+    """
+
+    places: pl.DataFrame
+    buckets: pl.DataFrame
+
+
+def host_energy(
+    segments: pl.DataFrame,
+    card_energy: pl.DataFrame,
+    wall: Wall,
+    rates: Mapping[int, Rate],
+    span: tuple[int, int],
+) -> HostEnergy:
+    """The draw beyond the cards in a span, spread over the cards' capacity while it is told."""
+    cut = cut_at(segments, [wall.known, wall.pending])
+    at = cut["start_ns"].to_numpy()
+    cut = cut.with_columns(
+        metered=pl.Series(inside(wall.known, at), dtype=pl.Boolean),
+        pending=pl.Series(inside(wall.pending, at), dtype=pl.Boolean),
+        ns=pl.col("end_ns") - pl.col("start_ns"),
+    )
+    drawing = cut.filter(pl.col("metered") | (pl.col("host_known") & ~pl.col("pending")))
+    buckets = _disjoint(drawing)
+    cards = dict(card_energy.group_by("bucket_ns").agg(pl.col("energy_uj").sum()).iter_rows())
+    amounts = [
+        _metered(bucket, cards.get(bucket, 0), wall, rates, span)
+        if metered
+        else _declared(bucket, ns, rates)
+        for bucket, metered, ns in buckets.iter_rows()
+    ]
+    buckets = buckets.with_columns(energy_uj=pl.Series(amounts, dtype=pl.Int64))
+    places = drawing.group_by(*CELL, "metered").agg(pl.col("ns").sum())
+    places = places.join(buckets.drop("ns"), on=["bucket_ns", "metered"]).sort(*CELL, "metered")
+    told = places.drop_nulls("energy_uj")
+    share = largest_remainder(
+        told, amount="energy_uj", weight="ns", by=["bucket_ns", "metered"], order=["card", "state"]
+    )
+    silent = places.filter(pl.col("energy_uj").is_null())
+    return HostEnergy(pl.concat([told.with_columns(energy_uj=share), silent]), buckets)
+
+
+def _disjoint(segments: pl.DataFrame) -> pl.DataFrame:
+    """The length of the union of segments per bucket, metered or not: bucket_ns, metered, ns."""
+    by = ["bucket_ns", "metered"]
+    ordered = segments.sort(*by, "start_ns")
+    reached = pl.col("end_ns").cum_max().shift(1).over(by).fill_null(0)
+    gained = pl.col("end_ns") - pl.max_horizontal("start_ns", reached)
+    ordered = ordered.with_columns(ns=pl.max_horizontal(gained, 0))
+    return ordered.group_by(by).agg(pl.col("ns").sum()).sort(by)
+
+
+def _declared(bucket: int, ns: int, rates: Mapping[int, Rate]) -> int | None:
+    entry = rates.get(bucket, NO_RATE).entry
+    return None if entry is None or entry.host_watts is None else entry.host_watts * ns // 1000
+
+
+def _metered(
+    bucket: int, cards_uj: int, wall: Wall, rates: Mapping[int, Rate], span: tuple[int, int]
+) -> int:
+    """Wall × efficiency − cards, rounded half up; of a bucket that the wall knows in part, the
+    cards' energy counts by time."""
+    entry = rates.get(bucket, NO_RATE).entry
+    efficiency_e4 = 10_000 if entry is None else entry.psu_efficiency_e4
+    whole_ns = min(bucket + BUCKET_NS, span[1]) - max(bucket, span[0])
+    passed_on = wall.energy_uj[bucket] * efficiency_e4 * whole_ns
+    taken = cards_uj * wall.known_ns[bucket] * 10_000
+    per = 10_000 * whole_ns
+    return (2 * (passed_on - taken) + per) // (2 * per)
+
+
+def money(
+    leaves: pl.DataFrame, card_energy: pl.DataFrame, host: HostEnergy, rates: Mapping[int, Rate]
+) -> Iterator[pl.DataFrame]:
+    """What the energy costs, a frame per line: line, category, `LEAF`, nano."""
+    declared, metered = ~pl.col("metered"), pl.col("metered")
+    told = host.places.drop_nulls("energy_uj")
+    drawn = (card_energy, told.filter(declared), told.filter(metered))
+    for line, energy in zip(LINES, drawn, strict=True):
+        yield _cost(line, on_leaves(energy, leaves), rates)
+
+
+def on_leaves(energy: pl.DataFrame, leaves: pl.DataFrame) -> pl.DataFrame:
+    """Energy of a card, bucket and state on its leaves by time: `LEAF` columns and energy_uj."""
+    found = energy.select(*CELL, "energy_uj").join(leaves, on=CELL)
+    share = largest_remainder(
+        found, amount="energy_uj", weight="ns", by=CELL, order=["request", "kind"]
+    )
+    return found.with_columns(energy_uj=share).select(*LEAF, "energy_uj")
+
+
+def _cost(line: str, energy: pl.DataFrame, rates: Mapping[int, Rate]) -> pl.DataFrame:
+    """Rounded once per card and bucket, then split by energy."""
+    by = ["card", "bucket_ns"]
+    drawn = energy.filter(pl.col("energy_uj") != 0).with_columns(size=pl.col("energy_uj").abs())
+    whole = drawn.group_by(by).agg(pl.col("energy_uj").sum())
+    cost = drawn.join(whole.select(*by, nano=priced(whole, rates)), on=by)
+    # Of one line, a card and a bucket all leaves have one sign.
+    share = largest_remainder(cost, amount="nano", weight="size", by=by, order=LEAF[2:])
+    cost = cost.with_columns(nano=share, line=pl.lit(line), category=pl.lit("energy"))
+    return cost.select("line", "category", *LEAF, "nano")
+
+
+def priced(energy: pl.DataFrame, rates: Mapping[int, Rate]) -> pl.Series:
+    """The price of each row's energy in its bucket, nano-units; None where the energy is."""
+    rows = energy.select("bucket_ns", "energy_uj").iter_rows()
+    told = [None if uj is None else rates.get(at, NO_RATE).money_nano(uj) for at, uj in rows]
+    return pl.Series("nano", told, dtype=pl.Int64)
