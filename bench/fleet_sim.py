@@ -23,7 +23,7 @@ from router.policies import POLICIES
 NS = 10**9
 OURS = "estimated_wait"
 TASKS = 60
-SEEDS = 3
+SEEDS = 5
 
 
 @dataclass

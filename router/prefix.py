@@ -5,29 +5,25 @@ Tools and system prompt come first, as chat templates put them first. Marks that
 cache (`cache_control`) are left out: clients move them from turn to turn, and no token changes.
 """
 
-from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from router.labels import Labels
+from router.prefix_chain import Chain
 
-DOMAIN = "prefix"
-KEY_BYTES = 12  # by the birthday bound, a billion keys meet with a chance of 10^-11
-KEYS_MAX = 1024  # the contract's limit
 CHUNK_CHARS = 4096  # a bare prompt has no messages; it is cut here
 CHUNK_IDS = 1024
-MESSAGE_TOKENS = 4  # what a chat template adds around a message
-ATTACHMENT_TOKENS = 1024  # an image, a file: what its bytes come to is not known here
 
 _CACHE_MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 _SYSTEM = frozenset({"system", "developer"})
+_FED = frozenset({"role", "content", "output", "images"})
+# What engines put before a bare prompt, or in places that are theirs to choose.
+_AROUND_PROMPT = ("system", "context", "suffix", "input_suffix", "input_extra")
 _PROMPTS = ("prompt", "text", "input_ids", "input_prefix")
 _ATTACHED = frozenset(
     {"image_url", "image", "input_image", "input_audio", "audio", "video_url", "video"}
-    | {"input_file", "file", "document"}
+    | {"input_file", "file", "document", "computer_screenshot"}
 )
 
 
@@ -67,86 +63,18 @@ def prefix_of(
     """
     if operation not in ("chat", "completion"):
         return NO_PREFIX
-    chain = _Chain(labels, tokens_per_byte, body.get("model"))
+    chain = Chain(labels, tokens_per_byte, body.get("model"))
     try:
         if operation == "chat":
             _chat(chain, body)
         else:
-            _prompt(chain, next((body[name] for name in _PROMPTS if name in body), None))
+            _prompt(chain, body)
     except (UnicodeError, TypeError, ValueError, RecursionError, OverflowError):
         return NO_PREFIX
-    return chain.prefix()
+    return Prefix(*chain.told())
 
 
-class _Chain:
-    """One running hash; a boundary reads it without ending it."""
-
-    def __init__(self, labels: Labels, tokens_per_byte: float, model: Any) -> None:
-        self._hash = labels.running(DOMAIN, KEY_BYTES)
-        self._tokens_per_byte = tokens_per_byte
-        self._text_bytes = 0
-        self._extra_tokens = 0
-        self._keys: list[str] = []
-        self._tokens: list[int] = []
-        self.shared = 0
-        # Another model's cache is another cache.
-        self._put(model.encode("utf-8", "surrogatepass") if isinstance(model, str) else b"")
-
-    def text(self, text: str) -> None:
-        """Text that becomes tokens."""
-        data = text.encode("utf-8", "surrogatepass")
-        self._text_bytes += len(data)
-        self._put(data)
-
-    def json(self, value: Any) -> None:
-        """A structure whose JSON becomes tokens, or nearly so."""
-        data = msgspec.json.encode(value)
-        self._text_bytes += len(data)
-        self._put(data)
-
-    def attachment(self, part: Mapping[str, Any]) -> None:
-        """An image or a file."""
-        self._extra_tokens += ATTACHMENT_TOKENS
-        self._put(msgspec.json.encode(part))
-
-    def mark(self, name: str) -> None:
-        """What sets one structure apart from another, such as a role."""
-        self._extra_tokens += MESSAGE_TOKENS
-        self._put(name.encode("utf-8", "surrogatepass"))
-
-    def ids(self, ids: list[int]) -> None:
-        """Tokens that the client has made itself."""
-        self._extra_tokens += len(ids)
-        self._put(array("q", ids).tobytes())
-
-    def boundary(self) -> None:
-        """All fed so far is one prefix."""
-        self._keys.append(f"k1:{self._hash.copy().hexdigest()}")
-        text_tokens = round(self._text_bytes * self._tokens_per_byte)
-        self._tokens.append(text_tokens + self._extra_tokens)
-
-    def prefix(self) -> Prefix:
-        """The chain; of one that is too long the head and the latest boundaries."""
-        keys, tokens = self._keys, self._tokens
-        if len(keys) > KEYS_MAX:
-            shared = min(self.shared, KEYS_MAX // 2)
-            tail = len(keys) - KEYS_MAX + shared
-            keys, tokens = keys[:shared] + keys[tail:], tokens[:shared] + tokens[tail:]
-            self.shared = shared
-        return Prefix(tuple(keys), tuple(tokens), self.shared)
-
-    def _put(self, data: bytes) -> None:
-        # With its length before it, no piece can pass for two.
-        self._hash.update(len(data).to_bytes(8, "little"))
-        self._hash.update(data)
-
-    def shared_boundary(self) -> None:
-        """A prefix of nothing but tools and system prompt."""
-        self.boundary()
-        self.shared += 1
-
-
-def _chat(chain: _Chain, body: Mapping[str, Any]) -> None:
+def _chat(chain: Chain, body: Mapping[str, Any]) -> None:
     tools = body.get("tools") or body.get("functions")
     if tools:
         chain.mark("tools")
@@ -166,7 +94,12 @@ def _chat(chain: _Chain, body: Mapping[str, Any]) -> None:
         head = head and role in _SYSTEM
         chain.mark("system" if head else str(role))
         _content(chain, message.get("content"))
-        rest = {k: v for k, v in message.items() if k not in ("role", "content") and v is not None}
+        if "output" in message:  # what a tool answered, in Responses
+            chain.mark("output")
+            _content(chain, message["output"])
+        for image in message.get("images") or ():  # Ollama has them beside the text
+            chain.attachment(image)
+        rest = {k: v for k, v in message.items() if k not in _FED and v is not None}
         if rest:
             chain.json(_bare(rest))
         if head:
@@ -195,20 +128,22 @@ def _messages(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield message
 
 
-def _content(chain: _Chain, content: Any) -> None:
+def _content(chain: Chain, content: Any) -> None:
     """Text and a list with that one text are the same: clients turn the one into the other."""
     if isinstance(content, str):
         chain.text(content)
     elif isinstance(content, list):
         for part in content:
             _part(chain, part)
+    elif isinstance(content, dict):
+        _part(chain, content)
     elif content is not None:
         chain.json(content)
 
 
-def _part(chain: _Chain, part: Any) -> None:
+def _part(chain: Chain, part: Any) -> None:
     if not isinstance(part, dict):
-        _content(chain, part)
+        _content(chain, part)  # a text, or a list in a list
     elif isinstance(part.get("text"), str):
         chain.text(part["text"])
     elif part.get("type") in _ATTACHED:
@@ -225,19 +160,20 @@ def _bare(told: Any) -> Any:
     return told
 
 
-def _prompt(chain: _Chain, prompt: Any) -> None:
+def _prompt(chain: Chain, body: Mapping[str, Any]) -> None:
     """A bare prompt, text or token ids; one in a list of its own is no batch."""
+    prompt = next((body[name] for name in _PROMPTS if name in body), None)
+    for name in _AROUND_PROMPT:
+        if body.get(name):
+            chain.mark(name)
+            chain.json(body[name])
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
         prompt = prompt[0]
     if isinstance(prompt, str):
-        for place in _starts(len(prompt), CHUNK_CHARS):
+        for place in range(0, len(prompt), CHUNK_CHARS):
             chain.text(prompt[place : place + CHUNK_CHARS])
             chain.boundary()
     elif isinstance(prompt, list) and prompt and all(type(each) is int for each in prompt):
-        for place in _starts(len(prompt), CHUNK_IDS):
+        for place in range(0, len(prompt), CHUNK_IDS):
             chain.ids(prompt[place : place + CHUNK_IDS])
             chain.boundary()
-
-
-def _starts(length: int, step: int) -> range:
-    return range(0, length, step)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from router.labels import Labels
-from router.prefix import ATTACHMENT_TOKENS, CHUNK_CHARS, KEYS_MAX, MESSAGE_TOKENS, prefix_of
+from router.prefix import CHUNK_CHARS, prefix_of
+from router.prefix_chain import ATTACHMENT_TOKENS, KEYS_MAX, MESSAGE_TOKENS
 
 LABELS = Labels(b"s" * 32)
 SYSTEM = {"role": "system", "content": "be brief"}
@@ -104,6 +105,36 @@ def test_an_image_in_a_tools_result_counts_as_one():
     result = {"type": "tool_result", "tool_use_id": "t1", "content": [image]}
     tokens = chat({"role": "user", "content": [result]}).input_tokens
     assert ATTACHMENT_TOKENS < tokens < ATTACHMENT_TOKENS + 50
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": "look", "images": ["A" * 10**6]},
+        {
+            "type": "function_call_output",
+            "call_id": "c1",
+            "output": [
+                {"type": "input_image", "image_url": "data:image/png;base64," + "A" * 10**6}
+            ],
+        },
+        {
+            "type": "computer_call_output",
+            "call_id": "c1",
+            "output": {"type": "computer_screenshot", "image_url": "data:" + "A" * 10**6},
+        },
+    ],
+)
+def test_images_elsewhere_count_as_images_too(message):
+    assert ATTACHMENT_TOKENS < chat(message).input_tokens < ATTACHMENT_TOKENS + 50
+
+
+def test_what_stands_around_a_bare_prompt_is_a_part_of_it():
+    bare = prefix_of({"prompt": "a"}, "completion", LABELS, 0.25)
+    for field in ("system", "suffix", "context"):
+        around = prefix_of({"prompt": "a", field: "b"}, "completion", LABELS, 0.25)
+        assert around.keys != bare.keys
+        assert around.input_tokens > bare.input_tokens
 
 
 def test_a_bare_prompt_is_cut_into_chunks():
