@@ -102,6 +102,19 @@ def test_a_rig_that_is_well_has_nothing_to_mend():
             [Hardware(name="x", price="1", in_service=date(2030, 1, 1), life_years=1)],
             "no hardware is in service",
         ),
+        (
+            "hardware",
+            [
+                Hardware(
+                    name="x",
+                    price="1",
+                    life_years=9,
+                    in_service=date(2020, 1, 1),
+                    retired=date(2021, 1, 1),
+                )
+            ],
+            "no hardware is in service",
+        ),
         ("electricity", [], "no electricity price is in force"),
         ("compare", CompareSettings(), "no API price"),
     ],
