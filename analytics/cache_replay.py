@@ -21,11 +21,12 @@ REPLAYED = ["received_ns", "input_tokens", "prefix", "prefix_tokens"]
 
 @dataclass(frozen=True, kw_only=True)
 class CacheRules:
-    """A provider's cache: tokens as it counts them, times in ns.
+    """A provider's cache: its minimum and granularity in tokens as it counts them, times in ns.
 
     `unit` is what a hit ends on: `block` any told prefix, floored to the granularity; `breakpoint`
     any told prefix, whole; `request` the whole prompt of an earlier request alone. Without
-    `refreshed` a prefix lives from when it was written, used or not.
+    `refreshed` a prefix lives from when it was written, used or not. `ratio_e4` is how many
+    ten-thousandths of its tokens one of ours makes.
     """
 
     ttl_ns: int
@@ -34,6 +35,7 @@ class CacheRules:
     unit: Literal["block", "breakpoint", "request"] = "block"
     refreshed: bool = True
     write_billed: bool = False
+    ratio_e4: int = 10_000
 
 
 def replay(requests: pl.DataFrame, rules: CacheRules) -> pl.DataFrame:
@@ -63,9 +65,11 @@ def replay(requests: pl.DataFrame, rules: CacheRules) -> pl.DataFrame:
 def _uses(rows: pl.DataFrame, rules: CacheRules) -> pl.DataFrame:
     """One row per request and prefix that can be kept, each prefix's in order of arrival: row,
     key, at_ns, tokens, and whether it is the longest of its request."""
-    tokens = pl.col("prefix_tokens")
+    ours = pl.col("prefix_tokens")
+    theirs = ours * rules.ratio_e4 // 10_000
     if rules.unit == "block":
-        tokens = tokens // rules.granularity_tokens * rules.granularity_tokens
+        theirs = theirs // rules.granularity_tokens * rules.granularity_tokens
+        ours = theirs * 10_000 // rules.ratio_e4
     uses = (
         rows.sort("received_ns", maintain_order=True)
         .with_row_index("order")
@@ -76,9 +80,10 @@ def _uses(rows: pl.DataFrame, rules: CacheRules) -> pl.DataFrame:
             "row", "order",
             pl.col("prefix").cast(pl.Categorical).to_physical().alias("key"),
             pl.col("received_ns").alias("at_ns"),
-            tokens.alias("tokens"),
+            ours.alias("tokens"),
+            theirs.alias("theirs"),
         )
-        .filter(pl.col("tokens") >= max(rules.min_prefix_tokens, 1))
+        .filter(pl.col("theirs") >= max(rules.min_prefix_tokens, 1))
     )  # fmt: skip
     uses = uses.sort("key", maintain_order=True)
     again = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("key", "order"))

@@ -86,6 +86,15 @@ def test_what_is_not_hit_is_written_where_writing_is_billed():
     assert replayed(told, rules) == [(0, 2001), (2001, 2999), (5000, 0)]
 
 
+def test_minimum_and_granularity_are_in_the_providers_tokens():
+    # 1,100 of ours are 1,210 of theirs: above 1,200, and 12 whole hundreds, 1,090 of ours.
+    rules = CacheRules(
+        ttl_ns=SECOND, min_prefix_tokens=1200, granularity_tokens=100, ratio_e4=11_000
+    )
+    assert hits([request(0, a=1100), request(1, a=1100)], rules) == [0, 1090]
+    assert hits([request(0, a=1090), request(1, a=1090)], rules) == [0, 0]
+
+
 def test_requests_without_prefixes_are_unknown_and_impossible_prefixes_left_out():
     odd = request(2, a=2000) | {"input_tokens": 1500}
     told = [request(0, a=2000), request(1) | {"input_tokens": None}, odd]
@@ -127,6 +136,7 @@ rules_of_any_kind = st.builds(
     unit=st.sampled_from(["block", "breakpoint", "request"]),
     refreshed=st.booleans(),
     write_billed=st.booleans(),
+    ratio_e4=st.sampled_from([10_000, 10_000, 7_500, 13_000]),
 )
 
 

@@ -34,9 +34,10 @@ def _kept(request: Request, rules: CacheRules) -> dict[str, int]:
     for name, tokens in zip(request["prefix"], request["prefix_tokens"], strict=True):
         if request["input_tokens"] is not None and tokens > request["input_tokens"]:
             continue
-        whole = tokens
+        ours, theirs = tokens, tokens * rules.ratio_e4 // 10_000
         if rules.unit == "block":
-            whole = tokens - tokens % rules.granularity_tokens
-        if whole > 0 and whole >= rules.min_prefix_tokens:
-            kept.setdefault(name, whole)
+            theirs -= theirs % rules.granularity_tokens
+            ours = theirs * 10_000 // rules.ratio_e4
+        if theirs > 0 and theirs >= rules.min_prefix_tokens:
+            kept.setdefault(name, ours)
     return kept
