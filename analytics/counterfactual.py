@@ -121,7 +121,7 @@ def _charged(
 
 def _replayed(earlier: pl.DataFrame, requests: pl.DataFrame, rules: CacheRules) -> pl.DataFrame:
     """What the requests would have read and written after the earlier ones."""
-    if not requests["prefix"].list.len().any():
+    if not requests["prefix"].explode().count():
         return replay(requests, rules)
     both = pl.concat([earlier.select(REPLAYED), requests.select(REPLAYED)])
     return replay(both, rules).tail(len(requests))
@@ -151,9 +151,10 @@ def _expected(found: pl.DataFrame, requests: pl.DataFrame, sheet: Sheet) -> pl.D
     if policy is None or likely == CERTAIN:
         return answer
     anew = hits + writes if policy.write_billed else writes
-    missed = _charged(requests, sheet, _nothing(requests), anew)["nano"].cast(pl.Int128)
-    mixed = answer["nano"].cast(pl.Int128) * likely + missed * (CERTAIN - likely)
-    return answer.with_columns(nano=((mixed + CERTAIN // 2) // CERTAIN).cast(pl.Int64))
+    missed = _charged(requests, sheet, _nothing(requests), anew)["nano"]
+    one, other = pl.col("nano").cast(pl.Int128), pl.col("missed").cast(pl.Int128)
+    mean = (one * likely + other * (CERTAIN - likely) + CERTAIN // 2) // CERTAIN
+    return answer.with_columns(missed=missed).with_columns(nano=mean.cast(pl.Int64)).drop("missed")
 
 
 def _summed(rows: pl.DataFrame, embeddings: int) -> Bill:
