@@ -63,11 +63,15 @@ def _by_sign(excess: Fraction) -> Root:
 
 @dataclass(frozen=True, kw_only=True)
 class Bought:
-    """What was bought: its price, what remains of it, and what a day of it costs."""
+    """What was bought: its price, what remains of it, and what a day of it costs.
+
+    `follows_price`: that cost is in proportion to the price less what remains.
+    """
 
     price: Fraction
     residual: Fraction
     per_day: Fraction
+    follows_price: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +80,8 @@ class UsedDay:
 
     standing: what it costs without any work; hours: of work; hour_cost, hour_bill, hour_tokens:
     what each of them adds (None where not known); busy: share of those hours in which a card
-    computes; energy, kwh: the part of the cost that is energy, and what was drawn at the wall.
+    computes; energy, kwh: the part of the cost that is energy, and what was drawn at the wall;
+    days: how many such days there were.
     """
 
     standing: Fraction
@@ -89,6 +94,7 @@ class UsedDay:
     energy: Fraction
     kwh: Fraction
     bought: Bought | None
+    days: Fraction = Fraction(1)
 
     @property
     def bill(self) -> Fraction:
@@ -140,7 +146,7 @@ def _hours(day: UsedDay) -> tuple[Root | None, Root | None]:
 def _hardware(day: UsedDay) -> Root | None:
     """The price at which the purchase would have met the bill; the residual stays as it is."""
     bought = day.bought
-    if bought is None or bought.price == bought.residual:
+    if bought is None or not bought.follows_price or bought.price == bought.residual:
         return None
     per_unit = bought.per_day / (bought.price - bought.residual)
     rest = day.cost - bought.per_day

@@ -26,6 +26,7 @@ def add_commands(subparsers: "Subparsers") -> None:
     _add_estimate(subparsers)
     _add_report(subparsers)
     _add_close(subparsers)
+    _add_compare(subparsers)
     add_prices(subparsers)
     _add_sql(subparsers)
     _add_doctor(subparsers)
@@ -140,6 +141,42 @@ def run_close(args: argparse.Namespace) -> int:
         print(json.dumps({"month": args.month, "done": done, "file": str(file)}))
     else:
         print(f"{args.month} is {done}: {file}")
+    return 0
+
+
+def _add_compare(subparsers: "Subparsers") -> None:
+    parser = subparsers.add_parser(
+        "compare",
+        help="own cost beside API price sheets",
+        description="What the same requests would have cost at other prices: without a cache, "
+        "with the same hits as here and with the provider's own cache; what was saved, and where "
+        "both would be even. By default the last full month and the sheets of the settings.",
+    )
+    parser.add_argument("--from", dest="first", metavar="DAY", help="YYYY-MM-DD or YYYY-MM")
+    parser.add_argument("--to", dest="last", metavar="DAY", help="the last day or month, included")
+    parser.add_argument(
+        "--sheet",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a sheet of `rigledger prices list`; several times for several",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    parser.set_defaults(run=run_compare)
+
+
+def run_compare(args: argparse.Namespace) -> int:
+    """Print the comparison; 1 when the books do not add up, 2 when it cannot be made."""
+    from analytics.comparison import answered
+    from analytics.identities import BrokenIdentity
+    from analytics.prices.catalogue import NoSuchSheet
+
+    try:
+        answer = answered(args.config, args.first, args.last, args.sheet, as_json=args.json)
+    except (BrokenIdentity, FileNotFoundError, NoSuchSheet, ValueError) as error:
+        print(f"rigledger compare: {error}", file=sys.stderr)
+        return 1 if isinstance(error, BrokenIdentity) else 2
+    print(answer)
     return 0
 
 

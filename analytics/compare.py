@@ -1,69 +1,186 @@
-"""What the same requests would have cost at an API's declared, flat prices."""
+"""Own cost beside what the same requests come to on each price sheet.
 
-from collections.abc import Sequence
+A bill is converted day by day, at the rate of the day in which its requests ended. Where requests
+could not be priced the bill is at least what is said, and so may own cost be; the savings say
+which side that leaves open.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import polars as pl
-
+from analytics.billing import bills
+from analytics.breakeven import UsedDay, as_json, break_even, decimal
+from analytics.counterfactual import Bill
 from analytics.day import Day
-from analytics.utilization import MTOK, per_mtok_nano
-from collector.settings import ApiPrice, nano
+from analytics.prices.catalogue import Catalogue, NoSuchSheet
+from analytics.prices.rates import NoRate, Rate, convert, rate_at
+from analytics.prices.sheet import Sheet
+from analytics.shelf import Shelf
+from analytics.used_day import beside
+from analytics.utilization import per_mtok_nano
+from collector.settings import Settings, SettingsError
 
-KNOWN = ["input_tokens", "cache_read_tokens", "output_tokens"]
-NO_REQUESTS = pl.DataFrame(schema=dict.fromkeys(KNOWN, pl.Int64))
+AMOUNTS = ("no_cache_nano", "same_hits_nano", "headline_nano", "output_nano")
+
+
+@dataclass(frozen=True)
+class Billed:
+    """What a period's requests come to on a sheet, in the rig's currency.
+
+    `sheet` is None where there is none of the name, which the bill's reason then tells; `rates`
+    are those at which it was converted, none where the currency is the same.
+    """
+
+    name: str
+    sheet: Sheet | None
+    bill: Bill
+    rates: tuple[Rate, ...] = ()
+
+
+def named(settings: Settings) -> list[str]:
+    """The sheets that the settings compare with: those of a catalogue, then flat lists."""
+    return [*settings.compare.sheets, *(price.name for price in settings.compare.prices)]
+
+
+def compared(shelf: Shelf, days: Sequence[Day], names: Sequence[str] | None = None) -> list[Billed]:
+    """The bills of days on the sheets of these names, by default those of the settings."""
+    names = named(shelf.settings) if names is None else names
+    catalogue = Catalogue(shelf.settings)
+    found = {name: _found(catalogue, name) for name in names}
+    sheets = [sheet for sheet in found.values() if isinstance(sheet, Sheet)]
+    by_day = list(bills(shelf, days, sheets))
+    asked = sum(int(day.tallies["requests"].sum()) for day in days)
+    told = []
+    for name, sheet in found.items():
+        if isinstance(sheet, str):
+            bill = Bill(requests=asked, unpriced={sheet: asked} if asked else {})
+            told.append(Billed(name, None, bill))
+        else:
+            column = [row[sheets.index(sheet)] for row in by_day]
+            told.append(_converted(name, sheet, days, column, shelf.settings))
+    return told
+
+
+def _found(catalogue: Catalogue, name: str) -> Sheet | str:
+    """The sheet, or why there is none."""
+    try:
+        return catalogue.sheet(name)
+    except (NoSuchSheet, SettingsError) as error:
+        return str(error)
+
+
+def _converted(
+    name: str, sheet: Sheet, days: Sequence[Day], by_day: Sequence[Bill], settings: Settings
+) -> Billed:
+    """Bills of days as one in the rig's currency; a day without a rate is not priced."""
+    whole, rates = Bill(), dict[Rate, None]()
+    for day, bill in zip(days, by_day, strict=True):
+        try:
+            rates[rate_at(settings, sheet.currency, settings.rig.currency, day.from_ns)] = None
+            whole += _in_currency(bill, sheet, settings, day.from_ns)
+        except NoRate as error:
+            reasons = {str(error): bill.priced} if bill.priced else {}
+            whole += Bill(requests=bill.requests, unpriced={**bill.unpriced, **reasons})
+    foreign = sheet.currency != settings.rig.currency
+    return Billed(name, sheet, whole, tuple(rates) if foreign else ())
+
+
+def _in_currency(bill: Bill, sheet: Sheet, settings: Settings, at_ns: int) -> Bill:
+    source, target = sheet.currency, settings.rig.currency
+    amounts: dict[str, Any] = {
+        name: convert(getattr(bill, name), source, target, at_ns, settings) for name in AMOUNTS
+    }
+    return replace(bill, **amounts)
 
 
 def compare(
-    days: Sequence[Day], prices: Sequence[ApiPrice], currency: str, full: int, marginal: int | None
+    billed: Sequence[Billed], month: Mapping[str, Any], day: UsedDay | None
 ) -> list[dict[str, Any]]:
-    """One entry per price list: the bill without a cache and with the same hits as here.
+    """One entry per sheet: the three bills, what was saved, and the break-even.
 
-    Both bills cover the same requests: those whose input, cached and output tokens are all known.
-    The rest is counted as unpriced, and bill and savings are then at least what is said. Where no
-    request can be priced, there is no bill. A request counts once however often it was tried.
+    `month` is the document of `month.summarize` so far and `day` its average day. Where no request
+    could be priced there is no bill and no saving.
     """
-    if not prices:
-        return []
-    parts = [day.ended("is_request", *KNOWN).filter("is_request") for day in days]
-    requests = pl.concat([NO_REQUESTS, *parts], how="diagonal")
-    return [_entry(requests, price, currency, full, marginal) for price in prices]
+    return [_entry(each, month, day) for each in billed]
 
 
-def _entry(
-    requests: pl.DataFrame, price: ApiPrice, currency: str, full: int, marginal: int | None
-) -> dict[str, Any]:
-    known = requests.drop_nulls(KNOWN)
-    tokens = int(requests["output_tokens"].sum())
-    no_cache = _bill(known, price, pl.lit(0))
-    same_hits = _bill(known, price, pl.col("cache_read_tokens"))
+def _entry(billed: Billed, month: Mapping[str, Any], day: UsedDay | None) -> dict[str, Any]:
+    sheet, bill, tokens = billed.sheet, billed.bill, month["tokens"]["output"]
+    headline = bill.headline_nano if bill.priced else None
+    simulated = bool(bill.keyed)
+    price = per_mtok_nano(headline, tokens) if headline is not None and tokens else None
     return {
-        "name": price.name,
-        "currency": currency,
-        "no_cache_nano": no_cache,
-        "same_hits_nano": same_hits,
-        "same_hits_nano_per_mtok": (
-            None if same_hits is None or not tokens else per_mtok_nano(same_hits, tokens)
+        "sheet": billed.name,
+        "currency": month["currency"],
+        "sheet_currency": sheet and sheet.currency,
+        "rate": [_rate(rate) for rate in billed.rates] or None,
+        "tokenizer_ratio": sheet and sheet.tokenizer_ratio,
+        "no_cache_nano": bill.no_cache_nano if bill.priced else None,
+        "same_hits_nano": bill.same_hits_nano if bill.told else None,
+        "same_hits_untold": bill.priced - bill.told,
+        "simulated_nano": headline if simulated else None,
+        "headline": "simulated" if simulated else "same_hits",
+        "headline_nano": headline,
+        "headline_nano_per_mtok": price,
+        "output_only_nano_per_mtok": (
+            per_mtok_nano(bill.output_nano, bill.output_tokens) if bill.output_tokens else None
         ),
-        "output_only_nano_per_mtok": nano(price.output),
-        "unpriced_requests": len(requests) - len(known),
-        "savings_full_nano": None if same_hits is None else same_hits - full,
-        "savings_marginal_nano": (
-            None if same_hits is None or marginal is None else same_hits - marginal
-        ),
+        "priced_requests": bill.priced,
+        "simulated_requests": bill.keyed,
+        "unpriced_requests": bill.requests - bill.priced,
+        "unpriced": list(_by_reason(bill.unpriced)),
+        "noted": list(_by_reason(bill.noted)),
+        **_savings(headline, month, at_least=bill.priced < bill.requests),
+        "here_or_there": _here_or_there(month["cost_per_mtok"]["marginal"]["output"], price),
+        "break_even": _break_even(headline, day),
     }
 
 
-def _bill(requests: pl.DataFrame, price: ApiPrice, hits: pl.Expr) -> int | None:
-    """The bill, rounded half up once per request; None where no request can be priced."""
-    if requests.is_empty():
+def _rate(rate: Rate) -> dict[str, str | None]:
+    return {
+        "from": None if rate.from_ is None else rate.from_.isoformat(),
+        "rate": decimal(rate.rate),
+    }
+
+
+def _by_reason(counts: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    for why in sorted(counts, key=lambda each: (-counts[each], each)):
+        yield {"why": why, "requests": counts[why]}
+
+
+def _savings(headline: int | None, month: Mapping[str, Any], *, at_least: bool) -> dict[str, Any]:
+    """The bill less own cost, and which side it leaves open."""
+    costs = {
+        "full": (month["cost_nano"]["total"], bool(month["at_least"])),
+        "marginal": (month["marginal_cost_nano"], month["marginal_at_least"]),
+    }
+    told: dict[str, Any] = {}
+    for name, (own, own_at_least) in costs.items():
+        known = headline is not None and own is not None
+        told[f"savings_{name}_nano"] = headline - own if known else None
+        told[f"savings_{name}_bound"] = bound(at_least, own_at_least) if known else None
+    return told
+
+
+def bound(bill_at_least: bool, own_at_least: bool) -> str:
+    """What a saving is, where its bill or own cost is only known to be at least so much."""
+    if bill_at_least:
+        return "open" if own_at_least else "at least"
+    return "at most" if own_at_least else "exactly"
+
+
+def _here_or_there(here: int | None, there: int | None) -> dict[str, Any]:
+    """Now that the rig is bought: its energy above idle per million output tokens, beside the
+    bill for the same."""
+    cheaper = None
+    if here is not None and there is not None:
+        cheaper = "level" if here == there else "here" if here < there else "there"
+    return {"here_nano_per_mtok": here, "there_nano_per_mtok": there, "cheaper": cheaper}
+
+
+def _break_even(headline: int | None, day: UsedDay | None) -> dict[str, Any] | None:
+    """Solved for an average day of the period; None where there was no bill or no work."""
+    if headline is None or day is None:
         return None
-    fresh, cached, output = (
-        tokens.cast(pl.Int128) * nano(amount)
-        for tokens, amount in (
-            (pl.col("input_tokens") - hits, price.input),
-            (hits, price.cache_read),
-            (pl.col("output_tokens"), price.output),
-        )
-    )
-    billed = (fresh + cached + output + MTOK // 2) // MTOK
-    return int(requests.select(billed.cast(pl.Int64)).to_series().sum())
+    return as_json(break_even(beside(day, headline)))

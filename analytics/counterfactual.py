@@ -20,6 +20,7 @@ from analytics.prices.sheet import CachePolicy, Sheet
 from analytics.timeline import PREFILL_ONLY
 from collector.clock import SECOND_NS
 
+KEYS = ("prefix", "prefix_tokens")
 BILLED = [
     *REPLAYED, "operation", "is_request",
     "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
@@ -36,7 +37,8 @@ class Bill:
 
     requests: all that were asked about; priced: those that the headline prices; keyed: of these,
     those whose cache was replayed; told: of these, those whose hits here are known, which
-    `same_hits_nano` bills. unpriced and noted count requests by reason.
+    `same_hits_nano` bills. output_nano is the part of `no_cache_nano` that is for output alone,
+    output_tokens what it is for. unpriced and noted count requests by reason.
     """
 
     requests: int = 0
@@ -46,6 +48,8 @@ class Bill:
     no_cache_nano: int = 0
     same_hits_nano: int = 0
     headline_nano: int = 0
+    output_nano: int = 0
+    output_tokens: int = 0
     unpriced: dict[str, int] = field(default_factory=dict)
     noted: dict[str, int] = field(default_factory=dict)
 
@@ -75,6 +79,12 @@ def rules_of(sheet: Sheet) -> CacheRules | None:
     )
 
 
+def reach_ns(sheet: Sheet) -> int:
+    """How long the sheet's cache remembers."""
+    rules = rules_of(sheet)
+    return rules.ttl_ns if rules else 0
+
+
 def _life(policy: CachePolicy | None) -> tuple[str, int]:
     """The time to live that counts and its name: the default one, else the shortest."""
     if policy is None or not policy.ttl_seconds:
@@ -94,8 +104,15 @@ def billed(earlier: pl.DataFrame, attempts: pl.DataFrame, sheet: Sheet) -> Bill:
     sold = asked.filter(~pl.col("operation").is_in(PREFILL_ONLY))
     here = sold["cache_write_tokens"].fill_null(0)
     free = _charged(sold, sheet, _nothing(sold), _nothing(sold))
+    mute = sold.with_columns(output_tokens=_nothing(sold), reasoning_tokens=_nothing(sold))
+    read = _charged(mute, sheet, _nothing(sold), _nothing(sold))
     same = _charged(sold, sheet, sold["cache_read_tokens"], here)
-    beside = {"same": same["nano"], "no_cache": free["nano"]}
+    beside = {
+        "same": same["nano"],
+        "no_cache": free["nano"],
+        "output": free["nano"] - read["nano"],
+        "tokens": sold["output_tokens"],
+    }
     rules = rules_of(sheet)
     if sheet.cache is not None and sheet.cache.mode == "none":
         rows = free.with_columns(keyed=pl.lit(True))
@@ -158,7 +175,7 @@ def _expected(found: pl.DataFrame, requests: pl.DataFrame, sheet: Sheet) -> pl.D
 
 
 def _summed(rows: pl.DataFrame, embeddings: int) -> Bill:
-    """Rows with the headline's `nano`, `why` and `note`, and `same`, `no_cache` and `keyed`."""
+    """Rows with the headline's `nano`, `why` and `note`, `keyed`, and the figures beside it."""
     priced = rows.filter(pl.col("nano").is_not_null())
     unpriced = _counted(rows.filter(pl.col("nano").is_null())["why"])
     return Bill(
@@ -169,6 +186,8 @@ def _summed(rows: pl.DataFrame, embeddings: int) -> Bill:
         no_cache_nano=int(priced["no_cache"].sum()),
         same_hits_nano=int(priced["same"].sum()),
         headline_nano=int(priced["nano"].sum()),
+        output_nano=int(priced["output"].sum()),
+        output_tokens=int(priced["tokens"].sum()),
         unpriced=unpriced | ({EMBEDS: embeddings} if embeddings else {}),
         noted=_counted(priced["note"].drop_nulls()),
     )

@@ -19,7 +19,7 @@ def check(month: Mapping[str, Any], exact: Exact, smallest_leaf: int) -> None:
     `exact` are the layers of the month and its groups, unrounded; `smallest_leaf` is the least of
     the leaves' time and card energy, neither of which may be negative.
     """
-    pairs = _whole(month) + _layers(exact)
+    pairs = _whole(month) + _layers(exact) + _compared(month)
     for label in LABELS:
         pairs += labelled(month, label)
     for place in PLACES:
@@ -67,6 +67,23 @@ def _whole(month: Mapping[str, Any]) -> Pairs:
         told = month["active_gap"][gap]
         moved = told["headroom_ns"] + told["idle_ns"]
         pairs.append((f"headroom + idle at {gap} the gap = at the gap", moved, quiet))
+    return pairs
+
+
+def _compared(month: Mapping[str, Any]) -> Pairs:
+    """Every request is in a sheet's bill or told with its reason; savings are bill less cost."""
+    pairs: Pairs = []
+    for entry in month["compare"]:
+        name = entry["sheet"]
+        told = entry["priced_requests"] + sum(each["requests"] for each in entry["unpriced"])
+        pairs.append((f"priced + unpriced at {name} = requests", told, month["tokens"]["requests"]))
+        for kind, own in (
+            ("full", month["cost_nano"]["total"]),
+            ("marginal", month["marginal_cost_nano"]),
+        ):
+            if (saved := entry[f"savings_{kind}_nano"]) is not None:
+                bill = entry["headline_nano"]
+                pairs.append((f"{kind} cost + saved at {name} = bill", own + saved, bill))
     return pairs
 
 

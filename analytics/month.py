@@ -1,13 +1,13 @@
 """A period of the books as one document: what `report --json` prints and pages show."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import polars as pl
 
 from analytics.active_gap import reach_ns, sensitivity
-from analytics.compare import compare
+from analytics.compare import Billed, compare, compared
 from analytics.day import Day, joined, spent
 from analytics.groups import carried, groups
 from analytics.identities import check
@@ -18,6 +18,7 @@ from analytics.read import Ledger
 from analytics.rollup import KINDS
 from analytics.shelf import Progress, Shelf, no_progress
 from analytics.states import STATES
+from analytics.used_day import used_day
 from analytics.utilization import (
     Layers,
     Peak,
@@ -45,11 +46,13 @@ def month(
     return account(Shelf(ledger, settings, now_ns, progress), period)
 
 
-def account(shelf: Shelf, period: Period) -> dict[str, Any]:
-    """Account for a period from a shelf that is at hand."""
+def account(shelf: Shelf, period: Period, sheets: Sequence[str] | None = None) -> dict[str, Any]:
+    """Account for a period from a shelf that is at hand, beside price sheets; by default those of
+    the settings."""
     days = shelf.days(period.from_ns, period.to_ns)
     peaks = shelf.peaks(period.to_ns)
-    document = summarize(days, peaks, shelf.settings, period, shelf.now_ns)
+    billed = compared(shelf, days, sheets)
+    document = summarize(days, peaks, shelf.settings, period, shelf.now_ns, billed=billed)
     damage = [
         each for each in shelf.ledger.damaged() if each.concerns(period.from_ns, period.to_ns)
     ]
@@ -66,8 +69,11 @@ def summarize(
     settings: Settings,
     period: Period,
     now_ns: int,
+    *,
+    billed: Sequence[Billed],
 ) -> dict[str, Any]:
-    """The document of a period from its days, and the peaks of the 90 days up to its end.
+    """The document of a period from its days, the peaks of the 90 days up to its end, and what
+    its requests come to elsewhere.
 
     Every identity has been recomputed on it; raises BrokenIdentity rather than return books that
     do not add up.
@@ -81,7 +87,7 @@ def summarize(
     declared = settings.usage.peak_output_tokens_per_second
     found = best_peaks(sorted(cells["card"].unique()), day_peaks, declared)
     ratios = layers(ns, found, tokens["output"])
-    marginal, marginal_known = _marginal(cells)
+    marginal, marginal_known = marginal_of(cells)
     shares = carried(work, cells)
     left = _unallocated({**states_cost, "unassigned": unassigned}, shares)
     by_place, exact = machine_groups(days, found, settings)
@@ -124,11 +130,11 @@ def summarize(
             settings.usage.active_gap_ns,
         ),
         "groups": {**groups(shares, work, tallies, found), **by_place},
-        "compare": compare(
-            days, settings.compare.prices, settings.rig.currency, cost["total"], marginal
-        ),
         "quality": counted,
     }
+    document["compare"] = compare(
+        billed, document, used_day(document, ratios, days, settings) if billed else None
+    )
     throughput = document["layers"]["throughput"]
     counted["flags"] = flags(counted, reasons, found, throughput, embedding_ns(days))
     whole = ("the period", ratios, tokens["output"])
@@ -178,7 +184,7 @@ def _sum(work: pl.DataFrame, figure: str) -> int:
     return sum(int(work[f"{kind}_{figure}"].sum()) for kind in KINDS)
 
 
-def _marginal(cells: pl.DataFrame) -> tuple[int | None, bool]:
+def marginal_of(cells: pl.DataFrame) -> tuple[int | None, bool]:
     """Busy energy above idle in money, and whether all busy time was measured. None where none
     was, or where energy has no price or no idle draw to stand above."""
     busy = cells.filter(state="busy")

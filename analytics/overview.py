@@ -77,7 +77,7 @@ def trend(ledger: Ledger, settings: Settings, period: Period, now_ns: int) -> li
                     "month": period.name,
                     "full_nano_per_mtok": document["cost_per_mtok"]["full"]["output"],
                     "compare": {
-                        entry["name"]: entry["same_hits_nano_per_mtok"]
+                        entry["sheet"]: entry["headline_nano_per_mtok"]
                         for entry in document["compare"]
                     },
                     "provisional": document["period"]["provisional"],

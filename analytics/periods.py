@@ -49,6 +49,30 @@ def year_starts(start_ns: int, end_ns: int, zone: ZoneInfo) -> list[int]:
     return [_midnight_ns(dt.date(year, 1, 1), zone) for year in range(first, last + 2)]
 
 
+def span_of(first: str, last: str | None, zone: ZoneInfo, now_ns: int) -> Period:
+    """Local days or months from a first to a last one, both included; without a last, to today.
+
+    Raises ValueError for other texts, and where the last lies before the first.
+    """
+    start = _named(first, zone)
+    end = day_at(max(now_ns, start.from_ns), zone) if last is None else _named(last, zone)
+    if end.to_ns <= start.from_ns:
+        raise ValueError(f"{last} lies before {first}; turn the two around")
+    name = start.name if start == end else f"{start.name} to {end.name}"
+    return Period(name, start.from_ns, end.to_ns)
+
+
+def _named(text: str, zone: ZoneInfo) -> Period:
+    """A day or a month by its name."""
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        return month_of(text, zone)
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no day; write it as YYYY-MM-DD") from None
+    return day_at(_midnight_ns(day, zone), zone)
+
+
 def _midnight_ns(day: dt.date, zone: ZoneInfo) -> int:
     """Convert first, subtract later: aware datetimes of one zone subtract by the wall clock."""
     return to_ns(dt.datetime.combine(day, dt.time(), tzinfo=zone).astimezone(dt.UTC))

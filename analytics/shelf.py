@@ -72,7 +72,7 @@ class Shelf:
     ) -> None:
         self.ledger, self.settings, self.now_ns = ledger, settings, now_ns
         self._progress, self._keeps = progress, keeps
-        self._root = ledger.path / "derived"
+        self.root = ledger.path / "derived"
         self._born, self._news = ledger.news()
         self._assumptions = _assumptions(settings, ledger)
         self._found: dict[str, dict[str, Any]] = {}
@@ -117,6 +117,30 @@ class Shelf:
         hours = range(from_ns // HOUR_NS, -(-to_ns // HOUR_NS))
         return any(kind == "attempt" and hour in hours for kind, hour in self._news)
 
+    def first_request_ns(self) -> int | None:
+        """The hour of the first request that is known, None without any."""
+        hours = [hour for kind, hour in self._news if kind == "attempt"]
+        return min(hours) * HOUR_NS if hours else None
+
+    def mark(self, from_ns: int, to_ns: int, reach_ns: int = 0) -> str | None:
+        """A digest of what attempts have told of a whole day that is over, and of the time before
+        it that reaches into it; None where nothing about it can be kept."""
+        (span,) = self._spans(from_ns, to_ns)
+        if not (self._keeps and self._born and span.is_over):
+            return None
+        gap = self.settings.usage.active_gap_ns
+        since = day_at(from_ns - reach_ns, self.settings.zone).from_ns
+        news = self._news_of("attempt", since - gap, to_ns + gap)
+        return _digest(json.dumps([self._born, from_ns, to_ns, news]).encode())
+
+    def _news_of(self, kind: str, start: int, end: int) -> list[tuple[str, int, int]]:
+        """The numbers of the last news of a kind in the hours of a span."""
+        return [
+            (kind, hour, self._news[kind, hour])
+            for hour in range(start // HOUR_NS, end // HOUR_NS + 1)
+            if (kind, hour) in self._news
+        ]
+
     def _spans(self, from_ns: int, to_ns: int) -> Iterator[Span]:
         start = from_ns
         while start < to_ns:
@@ -158,7 +182,7 @@ class Shelf:
         facts = self._facts(span) if span.is_over else None
         if facts is None:
             return None
-        place = self._root / span.name
+        place = self.root / span.name
         try:
             frames = {name: pl.read_parquet(place / f"{name}.parquet") for name in FRAMES}
         except (OSError, pl.exceptions.PolarsError):
@@ -170,7 +194,7 @@ class Shelf:
         """A kept day's frames by request; one that is gone or damaged is built anew."""
 
         def read(name: str, columns: Sequence[str]) -> pl.DataFrame:
-            file = self._root / span.name / f"{name}.parquet"
+            file = self.root / span.name / f"{name}.parquet"
             try:
                 return pl.read_parquet(file, columns=list(columns) or None)
             except (OSError, pl.exceptions.PolarsError):
@@ -192,7 +216,7 @@ class Shelf:
         """The kept facts of a day whose fingerprint still holds."""
         if _key(span) not in self._found:
             try:
-                kept = json.loads((self._root / span.name / "facts.json").read_bytes())
+                kept = json.loads((self.root / span.name / "facts.json").read_bytes())
                 until, fingerprint = kept["sampled_until_ns"], kept["fingerprint"]
                 facts: dict[str, Any] = kept["facts"]
                 expected = self._fingerprint(span, until, recalls=facts["recalls"])
@@ -205,21 +229,21 @@ class Shelf:
 
     def _put(self, span: Span, day: Day, sampled_until_ns: int) -> bool:
         """Keep a day: written aside, then renamed. A folder that cannot be written keeps none."""
-        aside = self._root / f"{span.name}.{uuid4().hex}.tmp"
+        aside = self.root / f"{span.name}.{uuid4().hex}.tmp"
         kept = {
             "fingerprint": self._fingerprint(span, sampled_until_ns, recalls=day.facts["recalls"]),
             "sampled_until_ns": sampled_until_ns,
             "facts": day.facts,
         }
         try:
-            self._root.mkdir(mode=0o700, exist_ok=True)
+            self.root.mkdir(mode=0o700, exist_ok=True)
             aside.mkdir(mode=0o700)
             for name in FRAMES:
                 getattr(day, name).write_parquet(aside / f"{name}.parquet")
             for name in DETAILS:
                 day.details(name, ()).write_parquet(aside / f"{name}.parquet")
             (aside / "facts.json").write_text(json.dumps(kept), encoding="utf-8")
-            _replace(aside, self._root / span.name)
+            _replace(aside, self.root / span.name)
         except OSError:
             shutil.rmtree(aside, ignore_errors=True)
             return False
@@ -243,12 +267,7 @@ class Shelf:
             ("heartbeat", span.from_ns - WITNESS_HOLDS_NS, span.to_ns),
             ("sample", span.from_ns - LOOKBACK_NS - DAY_NS, sampled_until_ns),
         ]
-        news = [
-            (kind, hour, self._news[kind, hour])
-            for kind, start, end in hours
-            for hour in range(start // HOUR_NS, end // HOUR_NS + 1)
-            if (kind, hour) in self._news
-        ]
+        news = [each for of in hours for each in self._news_of(*of)]
         # What an engine once told holds until it speaks again.
         told = [number for (kind, hour), number in self._news.items()
                 if kind == "engine" and hour <= span.to_ns // HOUR_NS]  # fmt: skip

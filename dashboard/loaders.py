@@ -115,7 +115,7 @@ def _entry(month: dict[str, Any]) -> dict[str, Any]:
     return {
         "month": month["period"]["name"],
         "full_nano_per_mtok": month["cost_per_mtok"]["full"]["output"],
-        "compare": {sheet["name"]: sheet["same_hits_nano_per_mtok"] for sheet in month["compare"]},
+        "compare": {sheet["sheet"]: sheet["headline_nano_per_mtok"] for sheet in month["compare"]},
         "provisional": month["period"]["provisional"],
     }
 

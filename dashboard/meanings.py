@@ -14,8 +14,9 @@ MARGINAL = (
     "what one more million costs now that the rig is bought."
 )
 API = (
-    "What the same requests would have cost at the API's prices, input billed too and with the "
-    "same cache hits as here, divided by the same output tokens."
+    "What the same requests would have cost at the API's prices, input billed too, divided by the "
+    "same output tokens. Cached input is what the provider's own cache would have hit where that "
+    "can be simulated, else what was hit here."
 )
 SAVED_FULL = (
     "API bill for the same requests minus the full cost of the rig in the period. "
@@ -67,6 +68,10 @@ GROUPS_BUSY = "Cost of the card time that the group's requests took."
 GROUPS_REQUESTS = "Requests that ended in the period; retries of one request count once."
 BILL_SAME_HITS = (
     "API bill for the same requests, cached input billed as cached where it was so here."
+)
+BILL_SIMULATED = (
+    "API bill for the same requests with the provider's own cache, replayed on the prompts' "
+    "prefixes by its rules; unknown where no request told its prefixes or no rules are known."
 )
 BILL_NO_CACHE = "API bill for the same requests if no input had been served from a cache."
 OUTPUT_ONLY = (

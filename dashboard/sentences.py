@@ -21,16 +21,17 @@ def answer(month: dict[str, Any], sheet: dict[str, Any] | None) -> str:
     if sheet is None:
         return (
             "No API prices are configured to compare with; "
-            "`[[compare.prices]]` in rigledger.toml takes them."
+            "`[compare]` in rigledger.toml takes price sheets."
         )
     full, marginal = sheet["savings_full_nano"], sheet["savings_marginal_nano"]
     if full is None:
+        why = f": {sheet['unpriced'][0]['why']}" if sheet["unpriced"] else ""
         return (
-            f"No request told all of its token counts, so {plain(sheet['name'])} has no bill to"
-            " stand beside: the engine must report input, cached and output tokens."
+            f"No request could be priced at {plain(sheet['sheet'])}, so there is no bill to stand"
+            f" beside{plain(why)}."
         )
     more = f"**{words.headline(abs(full))} {currency} {'less' if full < 0 else 'more'}**"
-    first = f"At {plain(sheet['name'])} the same requests would have cost {more} than the rig did."
+    first = f"At {plain(sheet['sheet'])} the same requests would have cost {more} than the rig did."
     if marginal is None:
         return first
     bought = "Now that it is bought," if full < 0 else "Against its electricity alone,"
@@ -42,21 +43,26 @@ def answer(month: dict[str, Any], sheet: dict[str, Any] | None) -> str:
 
 
 def unpriced(sheet: dict[str, Any]) -> str:
-    """What the bill leaves out."""
+    """What the bill leaves out, and the reason of most of it."""
+    why = f": {sheet['unpriced'][0]['why']}" if sheet["unpriced"] else ""
     return (
-        f"{words.count(sheet['unpriced_requests'], 'request')} without full token counts "
-        "could not be priced: the bill covers the others."
+        f"{words.count(sheet['unpriced_requests'], 'request')} could not be priced{plain(why)}. "
+        "The bill covers the others."
     )
 
 
 def elsewhere(month: dict[str, Any]) -> str:
     """How the rig's cost stands beside the first API's bill, with a cache and without."""
     sheet, currency = month["compare"][0], month["currency"]
-    if sheet["same_hits_nano"] is None:
-        return f"At {plain(sheet['name'])} no request could be priced."
+    if sheet["headline_nano"] is None:
+        return f"At {plain(sheet['sheet'])} no request could be priced."
+    cache = {
+        "simulated": "with the API's own cache, simulated",
+        "same_hits": "with the cache hits the rig had",
+    }[sheet["headline"]]
     return (
-        f"At {plain(sheet['name'])} this would have been a bill of "
-        f"{words.cents(sheet['same_hits_nano'])} {currency} with the cache hits the rig had, "
+        f"At {plain(sheet['sheet'])} this would have been a bill of "
+        f"{words.cents(sheet['headline_nano'])} {currency} {cache}, "
         f"{words.cents(sheet['no_cache_nano'])} without any; the rig cost "
         f"{words.cents(month['cost_nano']['total'])}."
     )

@@ -29,6 +29,7 @@ DOOR_KEEPERS = {
     *("analytics/prices/read.py", "analytics/prices/own.py", "analytics/prices/imported.py"),
     "analytics/prices/update.py",
     "analytics/shelf.py",
+    "analytics/bill_shelf.py",
     "analytics/sql.py",
     "analytics/cli.py",
 }

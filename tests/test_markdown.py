@@ -59,12 +59,22 @@ def month(**changes: Any) -> dict[str, Any]:
         },
         "compare": [
             {
-                "name": "an API",
+                "sheet": "an API",
+                "simulated_nano": 2 * NANO,
                 "same_hits_nano": 3 * NANO,
+                "same_hits_untold": 0,
                 "no_cache_nano": 5 * NANO,
+                "headline_nano": 2 * NANO,
                 "savings_full_nano": -7 * NANO,
+                "savings_full_bound": "at least",
                 "savings_marginal_nano": None,
-                "unpriced_requests": 2,
+                "savings_marginal_bound": None,
+                "break_even": {
+                    "verdict": "at",
+                    "hours_per_day": "7.25",
+                    "verdicts": {"hours_per_day": "at"},
+                },
+                "unpriced": [{"why": "input tokens are not known", "requests": 2}],
             }
         ],
         "quality": {"flags": []},
@@ -128,14 +138,16 @@ EXPECTED = """\
 | agent | 7 requests | 4.00 | 10.00 |
 | = |  | 4.00 | 10.00 |
 
-## The same requests at an API's declared prices, in USD
+## The same requests at API prices, in USD
 
 |  |  |  |
 | --- | ---: | ---: |
-| an API | same hits | 3.00 |
+| an API | simulated cache | 2.00 |
+|  | same hits | 3.00 |
 |  | no cache | 5.00 |
-|  | saved, full | -7.00 |
-|  | 2 requests could not be priced |  |
+|  | saved, full, at least | -7.00 |
+|  | even at | 7.25 hours per day |
+|  | 2 requests could not be priced | input tokens are not known |
 
 ## To doubt
 

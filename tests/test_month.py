@@ -237,15 +237,30 @@ def test_a_bill_of_a_weak_currency_fits(tmp_path: Path) -> None:
     assert entry["same_hits_nano"] == (43_200 + 120) * 10**9
 
 
-def test_a_request_tried_twice_is_billed_once(tmp_path: Path) -> None:
+FAILED: dict[str, Any] = {"status": "upstream_error", "input_tokens": None, "output_tokens": None}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "bill"),
+    [
+        ({"status": "upstream_error"}, {"output_tokens": 20}, 27_000),
+        ({"output_tokens": 20}, FAILED, 27_000),  # it answered, and was asked again all the same
+        (FAILED, {"status": "client_closed", "output_tokens": 20}, 27_000),
+        (FAILED, FAILED, None),
+    ],
+)
+def test_a_request_tried_twice_is_billed_once(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any], bill: int | None
+) -> None:
+    """The try that counts is the one that succeeded, else the one that told its tokens."""
     events: list[Event] = [
-        attempt("first", 0, 10, request_id="q", attempt_no=1, status="upstream_error"),
-        attempt("second", 10, 20, request_id="q", attempt_no=2),
+        attempt("first", 0, 10, request_id="q", attempt_no=1, **first),
+        attempt("second", 10, 20, request_id="q", attempt_no=2, **second),
     ]
     made = settings("A", compare=CompareSettings(prices=[SHEET]))
     found = month(ledger(tmp_path / "ledger", events), made, HOUR, LATER)
     assert (found["tokens"]["requests"], found["tokens"]["attempts"]) == (1, 2)
-    assert found["compare"][0]["same_hits_nano"] == 45_000
+    assert found["compare"][0]["same_hits_nano"] == bill  # 100 x 150 + 20 x 600
     assert found["states_ns"]["busy"] == 20 * SECOND
 
 

@@ -127,14 +127,8 @@ def test_another_gap_is_told_where_it_would_matter() -> None:
 
 @pytest.mark.parametrize("unpriced", [0, 7])
 def test_a_bill_that_nobody_can_write_is_unknown(unpriced: int) -> None:
-    entry = {
-        "name": "an API",
-        "same_hits_nano": None,
-        "no_cache_nano": None,
-        "savings_full_nano": None,
-        "savings_marginal_nano": None,
-        "unpriced_requests": unpriced,
-    }
+    why = [{"why": "output tokens are not known", "requests": unpriced}] if unpriced else []
+    entry = {"sheet": "an API", "headline_nano": None, "break_even": None, "unpriced": why}
     rows = section(month(compare=[entry]), "The same requests")
-    more = ["7 requests could not be priced"] if unpriced else []
+    more = ["7 requests could not be priced output tokens are not known"] if unpriced else []
     assert rows == ["an API unknown", *more]

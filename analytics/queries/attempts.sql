@@ -26,10 +26,24 @@ responses AS (
     HAVING min(source) <> max(source)
 ),
 
-retried AS (
-    SELECT request_id, max(attempt_no) AS last_no
+-- Who tells of a further try knows which is which; the others call each the first.
+tried AS (
+    SELECT request_id, source
     FROM told
     WHERE request_id IS NOT NULL AND attempt_no > 1
+    GROUP BY request_id, source
+),
+
+retried AS (
+    SELECT
+        request_id,
+        arg_max(attempt_no, {
+            ok: status = 'ok',
+            told: input_tokens IS NOT NULL AND output_tokens IS NOT NULL,
+            attempt_no: attempt_no
+        }) AS counted_no
+    FROM told
+    SEMI JOIN tried USING (request_id, source)
     GROUP BY request_id
 )
 
@@ -60,10 +74,12 @@ SELECT
     reasoning_tokens,
     prefix,
     prefix_tokens,
-    -- An earlier try of a request that was tried again is no request of its own.
-    attempt_no >= coalesce(last_no, 0) AS is_request
+    -- Of a request that was tried again one try counts: one that succeeded, else that told its
+    -- tokens, else the last.
+    counted_no IS NULL OR (attempt_no = counted_no AND tried.source IS NOT NULL) AS is_request
 FROM told
 LEFT JOIN requests USING (request_id)
 LEFT JOIN responses USING (response_id)
 LEFT JOIN retried USING (request_id)
+LEFT JOIN tried USING (request_id, source)
 ORDER BY source, event_id

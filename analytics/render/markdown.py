@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from analytics.render.report import Block, Note, Part, Row, blocks
+from analytics.render.parts import Block, Note, Part, Row
+from analytics.render.report import blocks
 
 # What Markdown would read as its own: emphasis, code, links, HTML, entities and cell borders.
 _OWN = re.compile(r"([\\`*_\[\]<>|&~])")

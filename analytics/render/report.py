@@ -6,6 +6,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from analytics.render import compare
+from analytics.render.parts import Block, Note, Part, Row, as_lines
 from analytics.render.rounding import in_units
 
 HOUR_NS = 3_600_000_000_000
@@ -23,23 +25,6 @@ STEPS = {
 SHOWN_GROUPS = 10
 
 
-class Row(NamedTuple):
-    """A label and its figures, already in words and with their units."""
-
-    label: str
-    values: tuple[str, ...]
-
-
-class Note(str):
-    """A remark that stands for itself below a block's heading."""
-
-    __slots__ = ()
-
-
-Part = str | Note | Row
-Block = list[Part]
-
-
 def blocks(month: dict[str, Any]) -> list[Block]:
     """The report in its order; money in the currency, four decimals for prices.
 
@@ -55,7 +40,7 @@ def blocks(month: dict[str, Any]) -> list[Block]:
         _layers(month),
         _gaps(month),
         _groups(month),
-        _compare(month),
+        compare.section(month),
         _quality(month),
     ]
     return [block for block in map(list, parts) if block]
@@ -63,13 +48,7 @@ def blocks(month: dict[str, Any]) -> list[Block]:
 
 def as_text(month: dict[str, Any]) -> str:
     """One page of plain text."""
-    return "\n\n".join("\n".join(map(_line, block)) for block in blocks(month))
-
-
-def _line(part: Part) -> str:
-    if isinstance(part, Row):
-        return f"  {part.label:<30}" + "  ".join(f"{value:>16}" for value in part.values)
-    return f"  {part}" if isinstance(part, Note) else part
+    return as_lines(blocks(month))
 
 
 def _head(month: dict[str, Any]) -> Iterable[Part]:
@@ -239,28 +218,6 @@ def _unshared(month: dict[str, Any]) -> _Line:
     return _Line(
         "of no request", 0, month["unattributed_cost_nano"], month["unallocated_cost_nano"]
     )
-
-
-def _compare(month: dict[str, Any]) -> Iterable[Part]:
-    if not month["compare"] or not month["tokens"]["requests"]:
-        return
-    yield f"The same requests at an API's declared prices, in {month['currency']}"
-    for entry in month["compare"]:
-        yield from _bill(entry)
-        if entry["unpriced_requests"]:
-            yield _row("", f"{entry['unpriced_requests']:,} requests could not be priced")
-
-
-def _bill(entry: dict[str, Any]) -> Iterable[Part]:
-    if entry["same_hits_nano"] is None:
-        yield _row(entry["name"], "unknown")
-        return
-    yield _row(entry["name"], "same hits", f"{entry['same_hits_nano'] / 1e9:,.2f}")
-    yield _row("", "no cache", f"{entry['no_cache_nano'] / 1e9:,.2f}")
-    for name in ("full", "marginal"):
-        saved = entry[f"savings_{name}_nano"]
-        if saved is not None:
-            yield _row("", f"saved, {name}", f"{saved / 1e9:+,.2f}")
 
 
 def _quality(month: dict[str, Any]) -> Iterable[Part]:

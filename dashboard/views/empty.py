@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from analytics.compare import named
 from analytics.identities import BrokenIdentity
 from collector.manifest import LedgerError
 from collector.migrations import SchemaTooNew
@@ -91,7 +92,7 @@ def missing_assumptions(settings: Settings) -> None:
     told = (
         (settings.hardware, "hardware price", "the rig itself counts as free", HARDWARE),
         (settings.electricity, "electricity price", "energy is not priced", ELECTRICITY),
-        (settings.compare.prices, "API prices", "there is nothing to compare with", PRICES),
+        (named(settings), "API prices", "there is nothing to compare with", PRICES),
     )
     for given, name, effect, lines in told:
         if not given:

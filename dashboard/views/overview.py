@@ -64,8 +64,8 @@ def answer(
         )
         if sheet is not None:
             api.metric(
-                f"the same requests at {plain(sheet['name'])}",
-                words.headline(sheet["same_hits_nano_per_mtok"]),
+                f"the same requests at {plain(sheet['sheet'])}",
+                words.headline(sheet["headline_nano_per_mtok"]),
                 help=meanings.API,
             )
         st.markdown(sentences.answer(month, sheet))
@@ -109,7 +109,7 @@ def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
 
 
 def _trend(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette) -> None:
-    names = [plain(sheet["name"]) for sheet in month["compare"]]
+    names = [plain(sheet["sheet"]) for sheet in month["compare"]]
     st.markdown("**Month by month**", help=meanings.TREND)
     st.altair_chart(
         charts.trend(trend, month["period"]["name"], month["currency"], colours),

@@ -34,6 +34,7 @@ def elsewhere(month: dict[str, Any]) -> None:
     st.subheader("The same requests elsewhere", anchor=False)
     st.markdown(sentences.elsewhere(month))
     columns = (
+        ("simulated cache", "simulated_nano", meanings.BILL_SIMULATED),
         ("same hits", "same_hits_nano", meanings.BILL_SAME_HITS),
         ("no cache", "no_cache_nano", meanings.BILL_NO_CACHE),
         ("saved against full", "savings_full_nano", meanings.SAVED_FULL),
@@ -41,7 +42,7 @@ def elsewhere(month: dict[str, Any]) -> None:
         ("output only, per million", "output_only_nano_per_mtok", meanings.OUTPUT_ONLY),
     )
     frame = pl.DataFrame(
-        {"API": [sheet["name"] for sheet in month["compare"]]}
+        {"API": [sheet["sheet"] for sheet in month["compare"]]}
         | {
             title: pl.Series([_amount(sheet[key]) for sheet in month["compare"]], dtype=pl.Float64)
             for title, key, _ in columns

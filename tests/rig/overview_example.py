@@ -141,12 +141,16 @@ def month(**changes: Any) -> dict[str, Any]:
         },
         "compare": [
             {
-                "name": "DeepSeek V4.1-Flash, off-peak",
+                "sheet": "DeepSeek V4.1-Flash, off-peak",
                 "currency": "USD",
                 "no_cache_nano": 229_044_000_000,
                 "same_hits_nano": bill,
-                "same_hits_nano_per_mtok": bill * 1_000_000 // OUTPUT,
+                "simulated_nano": None,
+                "headline": "same_hits",
+                "headline_nano": bill,
+                "headline_nano_per_mtok": bill * 1_000_000 // OUTPUT,
                 "unpriced_requests": 12,
+                "unpriced": [{"why": "output tokens are not known", "requests": 12}],
                 "output_only_nano_per_mtok": 600_000_000,
                 "savings_full_nano": bill - total,
                 "savings_marginal_nano": 63_973_374_155,
@@ -231,7 +235,7 @@ def stranded() -> list[dict[str, Any]]:
 def trend() -> list[dict[str, Any]]:
     """Two months with data."""
     full = month()["cost_per_mtok"]["full"]["output"]
-    name = month()["compare"][0]["name"]
+    name = month()["compare"][0]["sheet"]
     return [
         {
             "month": "2026-10",

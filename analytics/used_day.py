@@ -1,0 +1,100 @@
+"""The average day of a period as the break-even takes it: what was measured, and the bill."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from analytics.book_value import written_off
+from analytics.breakeven import HOURS_PER_DAY, NANO, Bought, UsedDay
+from analytics.day import Day, joined
+from analytics.tariff import UJ_PER_KWH
+from analytics.utilization import Layers
+from collector.clock import SECOND_NS
+from collector.settings import Hardware, Settings
+
+DAY_NS = HOURS_PER_DAY * 3600 * SECOND_NS
+
+
+def used_day(
+    month: Mapping[str, Any], ratios: Layers, days: Sequence[Day], settings: Settings
+) -> UsedDay | None:
+    """A day of a `month.summarize` document and its days; `beside` adds the bill.
+
+    Its hours are those of active windows, cards weighted by their peak rates. None without any
+    capacity, active window or busy time.
+    """
+    if not (ratios.hours and ratios.occupancy):
+        return None
+    cells = joined(list(days), "cells")
+    capacity = cells.group_by("card").agg(pl.col("ns").sum())["ns"].to_list()
+    count = Fraction(max(capacity), DAY_NS)
+    hours = ratios.hours * HOURS_PER_DAY
+    marginal, cost = month["marginal_cost_nano"], month["cost_nano"]
+
+    def a_day(nano: int) -> Fraction:
+        return Fraction(nano, NANO) / count
+
+    return UsedDay(
+        days=count,
+        standing=a_day(cost["total"] - (marginal or 0)),
+        hours=hours,
+        hour_cost=None if marginal is None else a_day(marginal) / hours,
+        hour_bill=Fraction(0),
+        hour_tokens=month["tokens"]["output"] / count / hours,
+        busy=ratios.occupancy,
+        cost=a_day(cost["total"]),
+        energy=a_day(cost["energy"]),
+        kwh=_wall_kwh(cells, settings) / count,
+        bought=_bought(days, settings, count),
+    )
+
+
+def beside(day: UsedDay, bill_nano: int) -> UsedDay:
+    """The day beside an API's bill for the whole period."""
+    return replace(day, hour_bill=Fraction(bill_nano, NANO) / day.days / day.hours)
+
+
+def _wall_kwh(cells: pl.DataFrame, settings: Settings) -> Fraction:
+    """What is paid for since the first tariff: drawn at the wall, with its overhead; as far as it
+    is known."""
+    dated = sorted(settings.electricity, key=lambda entry: entry.from_)
+    starts = [settings.midnight_ns(entry.from_) for entry in dated]
+    found = Fraction(0)
+    for entry, (start, end) in zip(dated, pairwise([*starts, 2**63 - 1]), strict=True):
+        drawn = cells.filter(pl.col("bucket_ns") >= start, pl.col("bucket_ns") < end)
+        uj = int(drawn["energy_uj"].sum()) + int(drawn["host_uj"].sum())
+        found += Fraction(uj * entry.overhead_e4, entry.psu_efficiency_e4)
+    return found / UJ_PER_KWH
+
+
+def _bought(days: Sequence[Day], settings: Settings, count: Fraction) -> Bought | None:
+    """The assets that lost value in these days, together; None where none did.
+
+    What they lost follows their price where it falls evenly, or by shares down to nothing.
+    """
+    start, end = days[0].from_ns, days[-1].to_ns
+    lost = {
+        number: curve.upto(end) - curve.upto(start)
+        for number, asset in enumerate(settings.hardware)
+        if asset.method != "rented" and (curve := written_off(asset, settings))
+    }
+    owned = [settings.hardware[number] for number, value in lost.items() if value]
+    if not owned:
+        return None
+    return Bought(
+        price=Fraction(sum(asset.price_nano for asset in owned), NANO),
+        residual=Fraction(sum(asset.residual_nano for asset in owned), NANO),
+        per_day=sum(lost.values(), Fraction(0)) / NANO / count,
+        follows_price=all(_follows_price(asset, settings, end) for asset in owned),
+    )
+
+
+def _follows_price(asset: Hardware, settings: Settings, end_ns: int) -> bool:
+    if asset.retired is not None and settings.midnight_ns(asset.retired) <= end_ns:
+        return False
+    even = asset.method == "straight_line"
+    return even or (asset.method == "declining_balance" and not asset.residual_nano)
