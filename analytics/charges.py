@@ -68,16 +68,23 @@ def _ended(day: Day) -> pl.DataFrame:
     names, figures = ["source", "event_id"], ["is_request", *TOKENS]
     ended = day.ended(*names, "model", *figures).with_columns(pl.col("is_request").cast(pl.Int64))
     placed = ended.join(day.costs(*names, "card"), on=names, how="left")
+    several = pl.struct(names).is_duplicated()
+    placed = pl.concat([placed.filter(~several), _shared(placed.filter(several), names, figures)])
+    sums = placed.group_by("card", "model").agg(
+        known_sum(pl.col(name)).alias(name) for name in figures
+    )
+    return sums.rename({"is_request": "requests"})
+
+
+def _shared(placed: pl.DataFrame, names: list[str], figures: list[str]) -> pl.DataFrame:
+    """Rows of one request each, with its figures shared out evenly over them."""
     placed = placed.with_columns(even=pl.lit(1, pl.Int64))
     for figure in figures:
         known = placed.with_columns(pl.col(figure).fill_null(0))
         share = largest_remainder(known, amount=figure, weight="even", by=names, order=["card"])
         told = pl.when(pl.col(figure).is_not_null()).then(share)
         placed = placed.with_columns(told.alias(figure))
-    sums = placed.group_by("card", "model").agg(
-        known_sum(pl.col(name)).alias(name) for name in figures
-    )
-    return sums.rename({"is_request": "requests"})
+    return placed.drop("even")
 
 
 def _rest(day: Day) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import polars as pl
 import pytest
 from rig.ledger import attempt, heartbeats, ledger
 
@@ -200,6 +201,19 @@ def test_a_month_is_closed_only_after_its_last_pause_is_known(
     assert closed.months(load(config).store_path()) == []
     monkeypatch.setattr(publish, "now_ns", lambda: end_ns + 15 * 60 * 10**9)
     assert told("close", "2026-10")[0] == 0
+
+
+def test_books_that_do_not_add_up_are_not_closed(told: Told, config: Path) -> None:
+    """A kept day whose cost was altered by a billionth."""
+    told.json()
+    store = load(config).store_path()
+    cells = store / "derived" / "2026-10-05" / "cells.parquet"
+    more = pl.when(pl.col("state") == "busy").then(1).otherwise(0)
+    pl.read_parquet(cells).with_columns(pl.col("capital_nano") + more).write_parquet(cells)
+    code, out, err = told("close", "2026-10")
+    assert (code, out) == (1, "")
+    assert "do not add up" in err
+    assert closed.months(store) == []
 
 
 def test_closing_twice_is_refused_and_changes_nothing(told: Told, config: Path) -> None:
