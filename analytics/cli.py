@@ -264,7 +264,7 @@ def run_doctor(args: argparse.Namespace) -> int:
 
 
 def _looked_at(settings: "Settings") -> "list[Finding]":
-    from analytics import doctor, finding
+    from analytics import doctor, doctor_closed, finding
     from analytics.identities import BrokenIdentity
     from analytics.month import month
     from analytics.periods import month_at, month_before
@@ -274,6 +274,7 @@ def _looked_at(settings: "Settings") -> "list[Finding]":
 
     facts = checkup.gather(settings)
     found = doctor.findings(settings, facts, taps.gather(settings))
+    found += doctor_closed.months(settings.store_path())
     if facts.ledger.error is not None or not facts.ledger.newest_ns:
         return found
     period = month_before(month_at(facts.now_ns, settings.zone), settings.zone)

@@ -1,14 +1,18 @@
 """A month for good: what is frozen when it is closed, and how it is shown from then on."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
+
+import msgspec
 
 from analytics.books import DAY_NS, LOOKBACK_NS
 from analytics.charges import charges
 from analytics.identities import BrokenIdentity
 from analytics.month import account
 from analytics.periods import Period
+from analytics.prices.catalogue import Catalogue, NoSuchSheet
 from analytics.restate import kept, restatement
 from analytics.shelf import PEAK_DAYS_NS, RULES, Shelf
 from collector.clock import from_ns as instant
@@ -23,8 +27,8 @@ def content(shelf: Shelf, period: Period, version: str) -> Content:
     """A month's books as they are computed now, and what they rest on.
 
     report: the document of `month.account`; settings: those that figures rest on; inputs: the
-    program's version and rules, and the number of the last news of each hour by kind. Raises
-    BrokenIdentity, FileNotFoundError.
+    program's version and rules, the number of the last news of each hour by kind, and digests of
+    the price sheets and of all that days rest on. Raises BrokenIdentity, FileNotFoundError.
     """
     born, news = shelf.news
     told: Content = {
@@ -38,6 +42,8 @@ def content(shelf: Shelf, period: Period, version: str) -> Content:
             "version": version,
             "rules": RULES,
             "ledger": born,
+            "assumptions": shelf.assumptions,
+            "sheets": _sheets(shelf.settings),
             "news": _news(news, period),
         },
     }
@@ -94,6 +100,20 @@ def restated(history: Sequence[Filed], computed: Content, settings: Settings) ->
     if differs is None:
         raise ClosingRefused(f"there is nothing to restate: the books of {month} are as last filed")
     return {**computed, "restated": differs}
+
+
+def _sheets(settings: Settings) -> dict[str, str | None]:
+    """A digest of each price sheet that is compared with; None where there is none of its name."""
+    catalogue = Catalogue(settings)
+    found: dict[str, str | None] = {}
+    for name in settings.compare.sheets:
+        try:
+            sheet = msgspec.json.encode(catalogue.sheet(name))
+        except NoSuchSheet:
+            found[name] = None
+        else:
+            found[name] = hashlib.sha256(sheet).hexdigest()
+    return found
 
 
 def _news(news: Mapping[tuple[str, int], int], period: Period) -> dict[str, list[list[int]]]:

@@ -86,13 +86,18 @@ def _groups(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _why(old: Content, new: Content, settings: Settings) -> Iterator[dict[str, Any]]:
-    for what in _settings_changes(old, settings):
-        yield {"input": "settings", "what": what}
-    yield from _news(old["inputs"], new["inputs"])
-    rules = [told["inputs"]["rules"] for told in (old, new)]
-    if rules[0] != rules[1]:
-        versions = " → ".join(told["inputs"]["version"] for told in (old, new))
+    before, after = old["inputs"], new["inputs"]
+    changes = list(_settings_changes(old, settings))
+    yield from ({"input": "settings", "what": what} for what in changes)
+    for sheet, digest in after["sheets"].items():
+        if sheet in before["sheets"] and before["sheets"][sheet] != digest:
+            yield {"input": "sheets", "what": f"the price sheet {sheet} changed"}
+    yield from _news(before, after)
+    if before["rules"] != after["rules"]:
+        versions = f"{before['version']} → {after['version']}"
         yield {"input": "program", "what": f"the program's rules changed ({versions})"}
+    elif before["assumptions"] != after["assumptions"] and not changes:
+        yield {"input": "settings", "what": "a file that the settings name changed"}
     if old["report"]["quality"].get("damaged") != new["report"]["quality"].get("damaged"):
         yield {"input": "ledger", "what": "rows of the ledger were lost to damage or told again"}
 

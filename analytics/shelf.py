@@ -79,6 +79,11 @@ class Shelf:
         self._host: HostFacts | None = None
 
     @property
+    def assumptions(self) -> str:
+        """A digest of the settings that days rest on, and of the files that these name."""
+        return self._assumptions
+
+    @property
     def news(self) -> tuple[str, dict[tuple[str, int], int]]:
         """What the ledger told of its news (`Ledger.news`) before any of these days was taken."""
         return self._born, self._news

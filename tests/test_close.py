@@ -240,6 +240,25 @@ def test_an_edited_month_is_told_and_never_replaced(told: Told, config: Path) ->
     assert file.read_bytes() == edited
 
 
+def test_the_doctor_looks_at_closed_months(told: Told, config: Path) -> None:
+    def found() -> list[dict[str, str]]:
+        return [
+            each for each in json.loads(told("doctor", "--json")[1]) if each["area"] == "closed"
+        ]
+
+    assert found() == []
+    told("close", "2026-10")
+    (well,) = found()
+    assert (well["level"], well["text"]) == ("ok", "1 closed month is as filed")
+    file = load(config).store_path() / "closed" / "2026-10" / "0000.json"
+    file.chmod(0o600)
+    file.write_bytes(file.read_bytes() + b" ")
+    (changed,) = found()
+    assert changed["level"] == "problem"
+    assert changed["text"].startswith(str(file))
+    assert changed["remedy"].startswith("put back a copy")
+
+
 def test_what_is_kept_of_the_settings_has_no_address(told: Told, config: Path) -> None:
     told("close", "2026-10")
     (found,) = closed.filed(load(config).store_path(), "2026-10")

@@ -28,6 +28,8 @@ OLD: dict[str, Any] = {
         "version": "0.1.0",
         "rules": 2,
         "ledger": "aa",
+        "assumptions": "1",
+        "sheets": {"a/b": "x", "c/d": "y"},
         "news": {"attempt": [[496_000, 7], [496_001, 8]], "sample": [[496_000, 7]]},
     },
 }
@@ -53,7 +55,14 @@ def why(new: dict[str, Any], settings: Settings = SETTINGS) -> list[dict[str, An
 
 def test_the_same_figures_are_no_restatement_whatever_they_rest_on() -> None:
     new = copy.deepcopy(OLD)
-    new["inputs"] = {"version": "9", "rules": 9, "ledger": "bb", "news": {}}
+    new["inputs"] = {
+        "version": "9",
+        "rules": 9,
+        "ledger": "bb",
+        "news": {},
+        "sheets": {},
+        "assumptions": "2",
+    }
     new["report"]["a figure of a newer program"] = 1
     del new["report"]["layers"]
     assert restatement(OLD, new, SETTINGS) is None
@@ -101,6 +110,16 @@ def test_a_manifest_that_was_built_anew_and_other_rules_are_said() -> None:
     assert told["input"] == "program"
     (told,) = why(changed("report", "quality", "damaged", to=["lost"]))
     assert "damage" in told["what"]
+
+
+def test_price_sheets_and_named_files_are_said_to_have_changed() -> None:
+    sheets = {"a/b": "x", "c/d": "z", "e/f": "new in the settings"}
+    assert [each["what"] for each in why(changed("inputs", "sheets", to=sheets))] == [
+        "the price sheet c/d changed"
+    ]
+    assert [each["what"] for each in why(changed("inputs", "assumptions", to="2"))] == [
+        "a file that the settings name changed"
+    ]
 
 
 def test_settings_are_told_as_people_know_them() -> None:
