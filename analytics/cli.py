@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.estimate import as_json, estimate
-from analytics.estimate_flags import FlagError, add_flags, assumptions
+from analytics.estimate_flags import FlagError, add_flags, asked_at, assumptions
 from analytics.prices.cli import add_prices
 from analytics.render.estimate import as_text
 
 if TYPE_CHECKING:
     from analytics.finding import Finding
+    from analytics.quote import Quote
     from collector.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -35,13 +36,22 @@ def add_commands(subparsers: "Subparsers") -> None:
 def run_estimate(args: argparse.Namespace) -> int:
     """Print the estimate; 0, or 2 with one sentence on stderr when a flag cannot be used."""
     try:
-        given, api_output_price = assumptions(args)
-    except FlagError as error:
+        given, price = assumptions(args)
+        quoted = _quoted(args) if args.sheet is not None else None
+    except (FlagError, LookupError, ValueError) as error:
         print(f"rigledger estimate: {error}", file=sys.stderr)
         return 2
-    result = estimate(given, api_output_price)
-    print(json.dumps(as_json(result)) if args.json else as_text(given, result, api_output_price))
+    price = price if quoted is None else quoted.price
+    result = estimate(given, price)
+    print(json.dumps(as_json(result)) if args.json else as_text(given, result, price, quoted))
     return 0
+
+
+def _quoted(args: argparse.Namespace) -> "Quote":
+    from analytics.quote import quote
+    from collector.settings import load
+
+    return quote(load(args.config), args.sheet, asked_at(args))
 
 
 def _add_estimate(subparsers: "Subparsers") -> None:

@@ -70,6 +70,7 @@ class Estimate:
     tokens_per_month: Fraction
     cost_per_mtok_output: Fraction | None
     reason: str | None
+    api_output_price: Fraction | None
     break_even: BreakEven | None
 
 
@@ -99,6 +100,7 @@ def estimate(given: Assumptions, api_output_price: Fraction | None = None) -> Es
         tokens_per_month=tokens,
         cost_per_mtok_output=(fixed + energy) / tokens * MILLION if tokens else None,
         reason=None if tokens else _why_no_tokens(given),
+        api_output_price=api_output_price,
         break_even=None if api_output_price is None else break_even(given, api_output_price),
     )
 
@@ -141,6 +143,7 @@ def as_json(result: Estimate) -> dict[str, object]:
         "tokens_per_month": round(result.tokens_per_month),
         "cost_per_mtok_output": _maybe(result.cost_per_mtok_output),
         "reason": result.reason,
+        "api_output_price": _maybe(result.api_output_price),
         "break_even": meet and told(meet),
     }
 

@@ -1,11 +1,13 @@
 """What `rigledger estimate` takes: each flag, its meaning, and how it becomes an assumption."""
 
 import argparse
+import datetime as dt
 import re
 from fractions import Fraction
 
 from analytics.breakeven import HOURS_PER_DAY
 from analytics.estimate import Assumptions, Purchase, Rent
+from analytics.prices.flags import instant_of
 
 FLAGS = {
     "price": ("AMOUNT", "what the rig cost"),
@@ -18,6 +20,8 @@ FLAGS = {
     "hours-per-day": ("HOURS", "hours at work, 0 to 24"),
     "price-per-kwh": ("AMOUNT", "price of a kWh"),
     "api-output-price": ("AMOUNT", "an API's price per million output tokens to stand against"),
+    "sheet": ("NAME", "or the output price of a sheet of `rigledger prices list`"),
+    "at": ("INSTANT", "when the sheet is asked, like 2026-11-25T12:00:00Z (default: now)"),
 }
 NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?")
 
@@ -49,7 +53,22 @@ def assumptions(args: argparse.Namespace) -> tuple[Assumptions, Fraction | None]
             f"--idle-watts is {args.idle_watts}, above --full-watts {args.full_watts}; "
             "give the draws of the whole rig idle and at work."
         )
-    return given, _number(args, "api-output-price")
+    price = _number(args, "api-output-price")
+    if price is not None and args.sheet is not None:
+        raise FlagError("--sheet does not go with --api-output-price; give one of the two.")
+    if args.at is not None and args.sheet is None:
+        raise FlagError("--at is for --sheet; name the sheet, too.")
+    return given, price
+
+
+def asked_at(args: argparse.Namespace) -> dt.datetime:
+    """The instant at which a sheet is asked for its price. Raises FlagError."""
+    if args.at is None:
+        return dt.datetime.now(dt.UTC)
+    try:
+        return instant_of(args.at)
+    except argparse.ArgumentTypeError as error:
+        raise FlagError(f"--at: {error}.") from None
 
 
 def _hardware(args: argparse.Namespace) -> Purchase | Rent:

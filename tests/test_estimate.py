@@ -30,6 +30,7 @@ def flags(**changes: str | None) -> list[str]:
 
 def command(*arguments: str) -> int:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--config")
     add_commands(parser.add_subparsers())
     args = parser.parse_args(["estimate", *arguments])
     return args.run(args)
@@ -56,6 +57,44 @@ def test_the_golden_costs_per_million_output_tokens(capsys, changes, cost):
     result = answer(capsys, **changes)
     assert result["fixed_per_month"] == "354.166666667"
     assert round(Decimal(result["cost_per_mtok_output"]), 6) == Decimal(cost)
+
+
+FLASH = "deepseek/deepseek-v4.1-flash"
+
+
+@pytest.mark.parametrize(
+    ("changes", "off_peak", "peak"),
+    [
+        # What the golden rig costs, in times of DeepSeek's 0.60 off-peak and 1.20 at peak.
+        ({}, "0.64", "0.32"),
+        ({"hours_per_day": "2"}, "4.75", "2.38"),
+        ({"hours_per_day": "1.25"}, "7.44", "3.72"),
+        ({"hours_per_day": "1"}, "9.24", "4.62"),
+        ({"hours_per_day": "2", "tokens_per_second": "300", "full_watts": "850"}, "9.24", "4.62"),
+    ],
+)
+def test_the_golden_rig_beside_deepseek(capsys, changes, off_peak, peak):
+    # A Wednesday in November: 12:00 UTC is off-peak, 02:00 UTC is 10:00 in Beijing.
+    for at, price, times in (("12", "0.6", off_peak), ("02", "1.2", peak)):
+        instant = f"2026-11-25T{at}:00:00Z"
+        result = answer(capsys, sheet=FLASH, at=instant, **changes)
+        assert result["api_output_price"] == price
+        ratio = Decimal(result["cost_per_mtok_output"]) / Decimal(price)
+        assert round(ratio, 2) == Decimal(times)
+    assert command(*flags(sheet=FLASH, at=instant, **changes)) == 0
+    text = capsys.readouterr().out
+    assert f"{FLASH}, output: 1.2000 at 2026-11-25 02:00 UTC; otherwise 0.6000." in text
+
+
+def test_an_always_on_rented_card_breaks_even_at_nine_percent(capsys):
+    """6.8445 an hour is 5,000 a month of 730.5 hours; 2,000 tokens a second at 10.5625 a million
+    earn 76.05 an hour, of which 9 % are 6.8445."""
+    rented = {"price": None, "life_years": None, "rent_per_hour": "6.8445", "full_watts": "0"}
+    told = {"tokens_per_second": "2000", "api_output_price": "10.5625", "hours_per_day": "1"}
+    result = answer(capsys, **rented, **told)
+    assert round(Decimal(result["fixed_per_month"])) == 5000
+    assert result["break_even"]["utilization"] == "0.09"
+    assert result["break_even"]["hours_per_day"] == "2.16"
 
 
 def test_the_full_month_of_the_golden_rig(capsys):
@@ -150,6 +189,10 @@ def test_text_says_the_answer_first(capsys):
         ({"hours_per_day": "24.5"}, "--hours-per-day"),
         ({"price_per_kwh": "0,20"}, "--price-per-kwh"),
         ({"api_output_price": ""}, "--api-output-price"),
+        ({"api_output_price": "1", "sheet": FLASH}, "--sheet"),
+        ({"at": "2026-11-25T12:00:00Z"}, "--at"),
+        ({"sheet": FLASH, "at": "yesterday"}, "--at"),
+        ({"sheet": "deepseek/deepseek-flsh"}, "deepseek/deepseek-flash"),
     ],
 )
 def test_a_flag_that_cannot_be_used_is_named_in_one_sentence(capsys, changes, flag):

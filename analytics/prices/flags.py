@@ -77,7 +77,7 @@ def _cost(parser: argparse.ArgumentParser) -> None:
             help=words,
         )
     words = "when the request comes in, like 2026-11-25T02:00:00Z (default: now)"
-    parser.add_argument("--at", type=_instant, metavar="INSTANT", help=words)
+    parser.add_argument("--at", type=instant_of, metavar="INSTANT", help=words)
     words = "a term that the sheet knows, such as processing=batch"
     parser.add_argument(
         "--term", type=_term, action="append", default=[], metavar="NAME=VALUE", help=words
@@ -99,7 +99,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument("--currency", default="USD", metavar="CODE", help="default: USD")
     words = "since when these prices count (default: since ever)"
-    parser.add_argument("--from", dest="since", type=_instant, metavar="INSTANT", help=words)
+    parser.add_argument("--from", dest="since", type=instant_of, metavar="INSTANT", help=words)
 
 
 def _import(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +113,7 @@ def _import(parser: argparse.ArgumentParser) -> None:
     words = 'only models of this name or pattern, like "dashscope/*"; may be repeated'
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help=words)
     words = "since when these prices count (default: new sheets since ever, changes since now)"
-    parser.add_argument("--from", dest="since", type=_instant, metavar="INSTANT", help=words)
+    parser.add_argument("--from", dest="since", type=instant_of, metavar="INSTANT", help=words)
 
 
 def _update(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +124,8 @@ def _update(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", metavar="URL", help="fetch from here instead")
 
 
-def _instant(text: str) -> dt.datetime:
+def instant_of(text: str) -> dt.datetime:
+    """An instant with its offset. Raises ArgumentTypeError for any other text."""
     try:
         instant = dt.datetime.fromisoformat(text)
     except ValueError:

@@ -1,17 +1,26 @@
 """The estimate as text: the answer in a sentence, then the figures behind it."""
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from analytics.breakeven import BreakEven, as_json
 from analytics.estimate import Assumptions, Estimate
 from analytics.render.break_even import rows
 
+if TYPE_CHECKING:
+    from analytics.quote import Quote
+
 LABEL_WIDTH = 26
 
 
-def as_text(given: Assumptions, result: Estimate, api_output_price: Fraction | None) -> str:
+def as_text(
+    given: Assumptions,
+    result: Estimate,
+    api_output_price: Fraction | None,
+    quoted: "Quote | None" = None,
+) -> str:
     """Several lines; amounts in the currency of the assumptions, shown to four decimals."""
-    lines = [_answer(result, api_output_price), ""]
+    lines = [_answer(result, api_output_price), *([] if quoted is None else [_quote(quoted)]), ""]
     lines += [_row(label, value) for label, value in _figures(given, result)]
     if result.break_even is not None and api_output_price is not None:
         lines += ["", *_against(result.break_even, api_output_price)]
@@ -27,6 +36,13 @@ def _answer(result: Estimate, api_output_price: Fraction | None) -> str:
         times = f"{float(cost / api_output_price):,.2f} times"
         answer += f", {times} the API's {_amount(api_output_price)}"
     return f"{answer}."
+
+
+def _quote(quoted: "Quote") -> str:
+    """Whose price that is, at which instant, and what it is at other times."""
+    told = f"{_amount(quoted.price)} at {quoted.at:%Y-%m-%d %H:%M %Z}"
+    others = "".join(f"; {what} {_amount(price)}" for what, price in quoted.others.items())
+    return f"{quoted.sheet}, output: {told}{others}."
 
 
 def _figures(given: Assumptions, result: Estimate) -> list[tuple[str, str]]:
