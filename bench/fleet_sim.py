@@ -14,7 +14,7 @@ from random import Random
 from statistics import mean
 
 from bench.fleet_cards import Job, SimCard
-from bench.fleet_work import Start, Turn, burst, trees
+from bench.fleet_work import Start, Turn, burst, rounds, trees
 from bench.result import Result, figure
 from router.decision import Asked, Decision, Outcome
 from router.fleet import Fleet, FleetEngine
@@ -135,6 +135,7 @@ AMPLE = {
     "large agents, 2 slots": agents(2, 30, 400_000, size=3),
 }
 TIGHT = {
+    "six by turns, 45k": Case(rounds, 2, 45_000),
     "agents, 2 slots, 30k": agents(2, 18, 30_000),
     "agents twice as large, 2 slots, 45k": agents(2, 28, 45_000, size=2),
     "large agents, 1 slot, 60k": agents(1, 56, 60_000, size=3),

@@ -44,6 +44,18 @@ def burst(
     return [(place * gap_s, _turns(talk, turns, _own(rng), 1)) for place in range(branches)]
 
 
+def rounds(rng: Random, *, talks: int = 6, turns: int = 12, gap_s: float = 8.0) -> list[Start]:
+    """Conversations that share a system prompt and take turns, one request at a time."""
+    saying = [(Talk(("system",), (5000,)), _own(rng)) for _ in range(talks)]
+    starts = list[Start]()
+    for _ in range(turns):
+        for place, (before, own) in enumerate(saying):
+            asked, talk, turn = _turn(before, own, (500, 3000), (80, 500))
+            saying[place] = (talk, own)
+            starts.append((len(starts) * gap_s, Turn(asked, *turn, lambda _: [])))
+    return starts
+
+
 def trees(rng: Random, *, tasks: int, every_s: float, size: int = 1) -> list[Start]:
     """Agents: a root, then 3 to 6 branches of it with 2 to 5 turns each; tasks come at random.
 

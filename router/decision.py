@@ -37,7 +37,8 @@ class Card(NamedTuple):
     `hit_tokens` of this prompt are believed to be in its cache; `sent_tokens` of it were sent
     there before, whatever has become of them. `pending_tokens` are uncached and not yet at their
     first token. `estimate_ms` is the estimated time to the first token; prompts are computed at
-    `prefill_per_s` tokens/s.
+    `prefill_per_s` tokens/s. `free_tokens` are believed to fit into its cache without pushing
+    anything out.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Card(NamedTuple):
     sent_tokens: int
     estimate_ms: float
     prefill_per_s: float
+    free_tokens: int
 
     def prefill_ms(self, tokens: int) -> float:
         """Time to compute so many tokens of a prompt."""

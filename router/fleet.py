@@ -65,6 +65,14 @@ class Fleet:
             )
             for engine in engines
         }
+        self._peers = {
+            engine.name: [
+                self._cards[peer.name]
+                for peer in engines
+                if peer.pool == engine.pool and peer.name != engine.name
+            ]
+            for engine in engines
+        }
         self._rng = rng
         self._shadow_rng = Random(rng.getrandbits(64))  # noqa: S311 (so that watching changes no choice)
         self._turns: Counter[tuple[str, ...]] = Counter()
@@ -128,6 +136,8 @@ class Fleet:
         decision.actual_hit_tokens = outcome.cache_read_tokens
         self._learn_text(decision, outcome)
         learn(card, flight, decision, outcome, ttft_ns)
+        for peer in self._peers[card.name]:
+            peer.assume(card)
 
     def health(self, engine: str, up: bool, now_ns: int) -> None:
         """An engine went down or came back."""

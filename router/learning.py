@@ -4,7 +4,7 @@ from router.decision import Decision, Outcome
 from router.live_card import Flight, LiveCard
 
 MISSED = 0.5  # of the predicted hit; less than that, and the cache is not what it was believed
-SHRINK, SHRINK_MIN = 0.2, 0.02
+SHRINK, SHRINK_MIN = 0.2, 0.05
 BEYOND = 0.1  # of the prompt was cached although it was believed gone
 GROW_FAST, GROW_SLOW = 0.05, 0.001
 TOLD_TOKENS_MIN = 256

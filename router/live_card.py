@@ -79,6 +79,7 @@ class LiveCard:
             sent_tokens,
             estimate_s * 1e3,
             self.prefill.per_s,
+            self.index.budget_tokens - self.index.tokens,
         )
 
     def reserve(self, decision: Decision) -> None:
@@ -129,6 +130,15 @@ class LiveCard:
             self._count_decoding(now_ns, -1)
             self._learn_decode(flight, outcome, now_ns)
         return flight
+
+    def assume(self, peer: "LiveCard") -> None:
+        """A card of the same pool has learned; where this one has not yet, it is taken for equal.
+
+        Else the cards that were never tried would look slow, and would never be tried.
+        """
+        self.prefill.assume(peer.prefill.per_s)
+        self.decode.assume(peer.decode)
+        self.output.assume(peer.output.value)
 
     def restarted(self) -> None:
         """The engine was down: nothing of its cache is taken to be left."""

@@ -16,6 +16,8 @@ Choice = tuple[str, str]
 Cost = Callable[[Card], float | tuple[float, ...]]
 Policy = Callable[[State, Asked, Random], Choice]
 
+EVICTED = 0.3  # of what is pushed out of a cache is asked for again
+NEARLY = 1.05  # estimates that differ by less are the same
 HELD_UP = 2.0  # a prompt holds up those that are there, and about as many that come meanwhile
 SGLANG_CACHE_THRESHOLD = 0.3
 SGLANG_BALANCE_ABS = 64
@@ -42,7 +44,7 @@ def estimated_wait(state: State, asked: Asked, rng: Random) -> Choice:
         roomy = home.in_flight < home.slots or home.in_flight <= _mean_in_flight(cards)
         if roomy and home.estimate_ms <= home.prefill_ms(asked.prompt_tokens):
             return home.name, "home"
-    best = _least(cards, lambda card: _all_wait_ms(card, asked), rng)
+    best = _nearly_least(cards, asked, rng)
     if deepest <= asked.prefix.shared_tokens:
         return best.name, "cold"
     return best.name, "home" if best.hit_tokens == deepest else "spill"
@@ -198,9 +200,30 @@ def _least(cards: Sequence[Card], cost: Cost, rng: Random) -> Card:
 
 
 def _all_wait_ms(card: Card, asked: Asked) -> float:
-    """Time to this request's first token, and by how much its prompt holds up all others."""
-    own_ms = card.prefill_ms(asked.prompt_tokens - card.hit_tokens)
-    return card.estimate_ms + HELD_UP * card.in_flight * own_ms
+    """Time to this request's first token, and by how much its prompt holds up all others.
+
+    Tools and system prompt count as cached everywhere: to compute them once on each card pays off
+    soon, and who does not goes on filling one cache alone. What a prompt pushes out of a full cache
+    may have to be computed again.
+    """
+    prefix = asked.prefix
+    shared_ms = card.prefill_ms(max(0, prefix.shared_tokens - card.hit_tokens))
+    new_tokens = asked.prompt_tokens - max(card.hit_tokens, prefix.shared_tokens)
+    held_up_ms = HELD_UP * card.in_flight * card.prefill_ms(new_tokens)
+    evicted_ms = EVICTED * card.prefill_ms(max(0, new_tokens - card.free_tokens))
+    return max(0.0, card.estimate_ms - shared_ms) + held_up_ms + evicted_ms
+
+
+def _nearly_least(cards: Sequence[Card], asked: Asked, rng: Random) -> Card:
+    """Of those that cost hardly more than the least, the one with the most room in its cache.
+
+    Else the card that looks a trifle quicker than its equals would get all that is new, and the
+    other caches would stay empty. Ties by chance.
+    """
+    costs = [_all_wait_ms(card, asked) for card in cards]
+    near = NEARLY * min(costs)
+    equal = [card for card, own in zip(cards, costs, strict=True) if own <= near]
+    return _least(equal, lambda card: -card.free_tokens, rng)
 
 
 def _mean_in_flight(cards: Sequence[Card]) -> float:

@@ -39,12 +39,18 @@ class Prefill:
         if len(ordered) >= TRUSTED:
             self.median_per_s = ordered[len(ordered) // 2]
 
+    def assume(self, per_s: float) -> None:
+        """What a card like this one has shown, until it has shown something itself."""
+        if not self._samples:
+            self.per_s = per_s
+
 
 class Decode:
     """Output tokens per second of one request, by how many decode at once."""
 
     def __init__(self) -> None:
         """Nothing learned yet."""
+        self._learned = False
         self._by_batch: dict[int, float] = {}
 
     def per_s(self, batch: int) -> float:
@@ -61,9 +67,15 @@ class Decode:
         """An answer's tokens after the first, and how long they took in a batch of this size."""
         if output_tokens < OUTPUT_TOKENS_MIN or seconds <= 0 or batch < 1:
             return
+        self._learned = True
         seen = output_tokens / seconds
         known = self._by_batch.get(batch)
         self._by_batch[batch] = seen if known is None else known + SMOOTHING * (seen - known)
+
+    def assume(self, peer: "Decode") -> None:
+        """As `Prefill.assume`; what this card shows then moves it from there."""
+        if not self._learned:
+            self._by_batch = dict(peer._by_batch)
 
 
 class Mean:
@@ -78,6 +90,11 @@ class Mean:
         """One more; the oldest goes."""
         self._samples.append(sample)
         self.value = sum(self._samples) / len(self._samples)
+
+    def assume(self, value: float) -> None:
+        """As `Prefill.assume`."""
+        if not self._samples:
+            self.value = value
 
 
 def _slowed(batch: int) -> float:

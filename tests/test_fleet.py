@@ -92,6 +92,20 @@ def test_without_a_report_a_miss_is_inferred_from_the_time():
     assert live.card("a").index.budget_tokens < before
 
 
+def test_a_card_that_has_not_answered_is_taken_for_equal():
+    live = fleet(slots=(1, 1))
+    run(live, conversation("x", 9))  # 11,000 tokens in a second
+    assert {live.card(name).prefill.per_s for name in "ab"} == {11_000}
+    run(live, conversation("y", 4))  # 6,000 on the other
+    assert sorted(live.card(name).prefill.per_s for name in "ab") == [6_000, 11_000]
+
+
+def test_conversations_that_take_turns_are_spread_over_all_caches():
+    live = fleet(slots=(2, 2, 2))
+    homes = [run(live, conversation(str(n), 1), 10 * n * SECOND).chosen for n in range(6)]
+    assert sorted(homes) == ["a", "a", "b", "b", "c", "c"]
+
+
 def test_slots_are_learned_from_what_decodes_at_once():
     live = fleet(slots=(None,))
     decisions = [live.decide(conversation(str(n), 1), 0) for n in range(3)]

@@ -27,8 +27,8 @@ PREFIX = Prefix(("k1:system", "k1:turn"), (6000, 10_000), 1)
 ASKED = Asked(prefix=PREFIX)
 
 
-def card(name, *, in_flight=0, hit=0, sent=0, estimate_ms=1000.0, slots=2, per_s=2000.0):
-    return Card(name, slots, in_flight, 0, hit, sent, estimate_ms, per_s)
+def card(name, *, in_flight=0, hit=0, sent=0, estimate_ms=1000.0, slots=2, free=100_000):
+    return Card(name, slots, in_flight, 0, hit, sent, estimate_ms, 2000.0, free)
 
 
 def choose(policy, *cards, turn=0, asked=ASKED, seed=1, **thresholds):
@@ -46,18 +46,31 @@ def test_of_several_homes_the_soonest():
 
 
 def test_what_every_branch_shares_is_no_home():
-    # 4,000 tokens at 2,000/s hold one up by 2 s, which counts twice: 1.5 + 4 s against 5.4 s.
+    # 4,000 tokens at 2,000/s hold one up by 2 s, which counts twice: 1.5 + 4 s at a. At b the 3 s
+    # of the shared 6,000 do not count.
     system = card("a", in_flight=1, hit=6000, estimate_ms=1500)
-    assert choose(estimated_wait, system, card("b", estimate_ms=5400)) == ("b", "cold")
-    assert choose(estimated_wait, system, card("b", estimate_ms=5600)) == ("a", "cold")
+    assert choose(estimated_wait, system, card("b", estimate_ms=8000)) == ("b", "cold")
+    assert choose(estimated_wait, system, card("b", estimate_ms=9000)) == ("a", "cold")
+
+
+def test_what_is_new_goes_where_there_is_room_in_the_cache():
+    cards = card("a", hit=6000, estimate_ms=2000, free=5000), card("b", estimate_ms=5000, free=9000)
+    assert choose(estimated_wait, *cards) == ("b", "cold")
+    # Where the room lacks, 0.3 of the 2 s for what is pushed out count; 2.5 against 2 + 0.6 s.
+    full = card("a", hit=6000, estimate_ms=2000, free=0)
+    roomy = card("b", estimate_ms=5450, free=4000)
+    assert choose(estimated_wait, full, roomy) == ("b", "cold")
+    assert choose(estimated_wait, full._replace(free_tokens=4000), roomy) == ("a", "cold")
 
 
 def test_a_home_that_is_full_and_busier_than_the_mean_is_left_for_the_least_wait_of_all():
-    # a: 1,000 tokens hold two up by 0.5 s each, 4.5 + 2 s. c: 4,000 hold one up by 2 s, 2.4 + 4 s.
+    # a: 1,000 tokens hold two up by 0.5 s each, 4.5 + 2 s. b: 9 s less the 3 s of what is shared.
+    # c: 4,000 tokens hold one up by 2 s, 2.4 + 4 s.
     full = card("a", in_flight=2, hit=9000, estimate_ms=4500)
-    idle, one = card("b", estimate_ms=6300), card("c", in_flight=1, hit=6000, estimate_ms=2400)
+    idle, one = card("b", estimate_ms=9000), card("c", in_flight=1, hit=6000, estimate_ms=2400)
     assert choose(estimated_wait, full, idle, one) == ("b", "spill")
-    assert choose(estimated_wait, full, idle._replace(estimate_ms=6450), one) == ("c", "spill")
+    sooner = one._replace(estimate_ms=1600)
+    assert choose(estimated_wait, full, idle, sooner) == ("c", "spill")
 
 
 def test_a_home_that_is_full_is_kept_where_all_are_as_busy():
@@ -78,7 +91,7 @@ def test_a_home_is_left_where_computing_all_anew_is_quicker():
 
 def test_a_home_left_may_still_be_the_least_wait_of_all():
     full = card("a", in_flight=2, hit=9000, estimate_ms=3900)
-    assert choose(estimated_wait, full, card("b", estimate_ms=6000)) == ("a", "home")
+    assert choose(estimated_wait, full, card("b", estimate_ms=9500)) == ("a", "home")
 
 
 def test_equal_waits_are_drawn_by_chance():
