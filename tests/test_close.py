@@ -96,7 +96,7 @@ def whys(entry: dict[str, Any]) -> list[str]:
 def test_a_closed_month_stays_and_a_corrected_price_stands_beside_it(
     told: Told, config: Path
 ) -> None:
-    before = told.json()
+    before, text_before = told.json(), told("report", "2026-10")[1]
     assert before["cost_nano"]["capital"] == CAPITAL
     assert (before["closed"], before["restated"]) == (None, [])
     code, out, _ = told("close", "2026-10")
@@ -105,6 +105,8 @@ def test_a_closed_month_stays_and_a_corrected_price_stands_beside_it(
     after = told.json()
     assert after["closed"]["sha256"] == json.loads(file.read_bytes())["sha256"]
     assert {**after, "closed": None} == before
+    # The words are the same, too, but for the title.
+    assert told("report", "2026-10")[1].splitlines()[1:] == text_before.splitlines()[1:]
 
     edit(config, 'price = "17000"', 'price = "18000"')
     month = told.json()

@@ -61,9 +61,8 @@ def test_a_month_is_filed_for_good(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o400
     # The digest by hand: canonical JSON of the content and of what it follows.
     text = json.dumps(
-        {"content": CONTENT, "follows": None}, sort_keys=True, separators=(",", ":"),
-        ensure_ascii=False,
-    )  # fmt: skip
+        {"content": CONTENT, "follows": None}, separators=(",", ":"), ensure_ascii=False
+    )
     assert found.sha256 == sha256(text.encode()).hexdigest()
     with pytest.raises(ClosingRefused, match="closed already"):
         closed.close(tmp_path, "2026-10", {"other": 1})

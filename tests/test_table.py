@@ -37,6 +37,7 @@ def test_money_time_and_energy_keep_every_digit() -> None:
             "states_ns": {"busy": 1, "idle": 2_678_400 * 10**9},
             "energy_uj": {"cards": 4_997_500_000_001, "unknown_ns": 5},
             "cost_per_mtok": {"full": {"output": 4_466_987_000, "by_kind": {"new": None}}},
+            "carbon_ug": 1_500_000,
             "tokens": {"output": 3580},
             "marginal_at_least": True,
             "layers": {"hours": 0.1, "occupancy": None},
@@ -51,6 +52,7 @@ def test_money_time_and_energy_keep_every_digit() -> None:
     assert told["energy", "", "unknown"] == ("0.000000005", "s")
     assert told["cost_per_mtok", "", "full.output"] == ("4.466987000", "EUR per million tokens")
     assert told["cost_per_mtok", "", "full.by_kind.new"][0] == "", "unknown is empty, not zero"
+    assert told["carbon", "", ""] == ("1.500000", "g")
     assert told["tokens", "", "output"] == ("3580", ""), "a name that ends in ns is no time"
     assert told["marginal_at_least", "", ""] == ("true", "")
     assert told["layers", "", "hours"] == ("0.1", "")

@@ -10,17 +10,17 @@ from analytics.render.rows import as_csv
 COLUMNS = ("section", "row", "figure", "value", "unit")
 NAMES = ("name", "step", "sheet", "figure", "what", "at")  # what a row is known by: the first of it
 # By the end of a name: the unit of its figures, and the power of ten of their integers.
-UNITS = {"nano": ("{currency}", -9), "ns": ("s", -9), "uj": ("J", -6)}
+UNITS = {"nano": ("{currency}", -9), "ns": ("s", -9), "uj": ("J", -6), "ug": ("g", -6)}
 Path = tuple[str, ...]
 Leaf = tuple[Path, str, Path, Any]
-SUFFIX = re.compile(r"(?:^|_)(nano|ns|uj)(_per_mtok)?$")
+SUFFIX = re.compile(r"(?:^|_)(nano|ns|uj|ug)(_per_mtok)?$")
 
 
 def as_table(month: Mapping[str, Any]) -> str:
     """Every figure of a month's document as CSV with a header, in its order.
 
-    Money and time have nine decimals and energy six, so nothing is rounded. What is not known has
-    an empty value. Text that a spreadsheet would take for a formula is defused.
+    Money and time have nine decimals, energy and carbon six, so nothing is rounded. What is not
+    known has an empty value. Text that a spreadsheet would take for a formula is defused.
     """
     leaves = (leaf for section, told in month.items() for leaf in _leaves((section,), (), told))
     return as_csv(COLUMNS, [_line(*leaf, month["currency"]) for leaf in leaves])
