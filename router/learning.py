@@ -1,7 +1,8 @@
 """What an answer teaches of the card that gave it: its speed, and what its cache really holds."""
 
 from router.decision import Decision, Outcome
-from router.live_card import Flight, LiveCard
+from router.live_card import LiveCard
+from router.waiting import Flight
 
 MISSED = 0.5  # of the predicted hit; less than that, and the cache is not what it was believed
 SHRINK, SHRINK_MIN = 0.2, 0.05

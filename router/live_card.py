@@ -1,31 +1,14 @@
 """One engine as the router sees it: its requests in flight, its prefixes, its speed."""
 
-import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from router.decision import Asked, Card, Decision, Outcome
 from router.prefix_index import PrefixIndex
 from router.rates import OUTPUT_PRIOR, Decode, Mean, Prefill
+from router.waiting import Flight, Pace, wait_s
 
 SENT_TOKENS = 1 << 22
 SLOTS_PRIOR = 1
-RESIDUAL_SHARE = 0.3  # of a mean answer is still to come where one is longer than the mean
-
-
-@dataclass(slots=True)
-class Flight:
-    """A request on this card, from its decision to its end."""
-
-    new_tokens: int
-    output_tokens: float
-    started_ns: int
-    streams: bool
-    alone: bool
-    keys_before: int
-    last_use: int
-    first_token_ns: int | None = None
-    batch_area: float = 0.0
 
 
 class LiveCard:
@@ -148,11 +131,14 @@ class LiveCard:
 
     def _skip_prefill(self, flight: Flight, number: int, now_ns: int) -> None:
         """A request went without a first token: the time for its prompt is no longer counted."""
-        if any(earlier < number for earlier, _ in self._prefills(now_ns)):
+        if any(each.first_token_ns is None for each in self._before(number)):
             return
         own_ns = 0 if flight.streams else round(flight.new_tokens / self.prefill.per_s * 1e9)
         own_end_ns = max(self._prefilling_since_ns, flight.started_ns) + own_ns
         self._prefilling_since_ns = now_ns if flight.streams else min(now_ns, own_end_ns)
+
+    def _before(self, number: int) -> Iterator[Flight]:
+        return (flight for earlier, flight in self._flights.items() if earlier < number)
 
     def _learn_decode(self, flight: Flight, outcome: Outcome, now_ns: int) -> None:
         first_ns = flight.first_token_ns
@@ -169,43 +155,8 @@ class LiveCard:
         self._decoding += change
 
     def _wait_s(self, now_ns: int) -> float:
-        """Time until a request that comes now would begin to compute."""
-        per_s = self.prefill.per_s
-        if len(self._flights) < self.slots:
-            if not self._pending_tokens:
-                return 0.0
-            return sum(left for _, left in self._prefills(now_ns)) / per_s
+        if not self._pending_tokens and len(self._flights) < self.slots:
+            return 0.0
         decode_per_s = self.decode.per_s(min(len(self._flights), self.slots))
-        left = dict(self._prefills(now_ns))
-        free_at: list[float] = []
-        prefilled_s = 0.0
-        for place, (number, flight) in enumerate(self._flights.items()):
-            if number in left:
-                prefilled_s += left[number] / per_s
-                answer_s = flight.output_tokens / decode_per_s
-            else:
-                answer_s = self._residual_s(flight, decode_per_s, now_ns)
-            if place < self.slots:
-                heapq.heappush(free_at, prefilled_s + answer_s if number in left else answer_s)
-            else:  # it waits itself, for the first slot that becomes free
-                own_s = left.get(number, 0.0) / per_s + answer_s
-                heapq.heapreplace(free_at, free_at[0] + own_s)
-        return free_at[0]
-
-    def _prefills(self, now_ns: int) -> Iterator[tuple[int, float]]:
-        """Prompt tokens still to compute, by request in order; the head's progress is estimated.
-
-        A whole answer shows no first token: such a request counts as prefilled once its time is up.
-        """
-        done = max(0.0, (now_ns - self._prefilling_since_ns) / 1e9 * self.prefill.per_s)
-        for number, flight in self._flights.items():
-            if flight.first_token_ns is None:
-                progress = min(done, flight.new_tokens)
-                done = 0.0 if flight.streams else done - progress
-                yield number, flight.new_tokens - progress
-
-    def _residual_s(self, flight: Flight, decode_per_s: float, now_ns: int) -> float:
-        first_ns = flight.first_token_ns or flight.started_ns
-        done = max(0, now_ns - first_ns) / 1e9 * decode_per_s
-        left = max(flight.output_tokens - done, RESIDUAL_SHARE * flight.output_tokens)
-        return left / decode_per_s
+        pace = Pace(self.slots, self.prefill.per_s, decode_per_s)
+        return wait_s(self._flights, pace, self._prefilling_since_ns, now_ns)

@@ -1,6 +1,7 @@
 """The fleet's counts, beliefs and choices, over any sequence of what can happen to it."""
 
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -247,6 +248,7 @@ def test_whatever_happens_the_counts_hold(steps, policy, shadow, slots, budget):
         picked = running[which % len(running)] if running else None
         if what == "ask":
             asked = conversation(str(which % 4), which, turn_tokens=size // 10)
+            asked = replace(asked, streams=size % 2 == 0, output_tokens_max=size % 7 or None)
             check(live.decide(asked, now_ns))
         elif what in ("down", "up"):
             name = names[which % len(names)]
