@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import rigledger
+from collector.price_series import parse as parse_series
 from collector.settings_file import parse
 from router.watch import PROJECT_HEADER, SESSION_HEADERS
 
@@ -100,3 +101,13 @@ def test_every_folder_in_the_layout_table_exists():
 def test_the_changelog_has_the_version():
     version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), flags=re.M)[1]
     assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_settings_of_the_electricity_page_are_accepted():
+    page = (ROOT / "docs/electricity.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert len(examples) == 3
+    for example in examples:
+        parse(example, "docs/electricity.md")
+    (prices,) = re.findall(r"^```csv\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert len(parse_series(prices, "prices.csv").prices_nano) == 2

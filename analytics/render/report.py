@@ -99,6 +99,8 @@ def _money(month: dict[str, Any]) -> Iterable[Part]:
         # A part that nobody has priced or read is not zero.
         yield _row(name, "unknown" if least and not cost[name] else shown)
     yield _row(_least("total", least), f"{cost['total'] / 1e9:,.2f}")
+    if month.get("carbon_ug"):
+        yield Note(f"its electricity emitted {month['carbon_ug'] / 1e9:,.2f} kg of CO2")
     if not month["tokens"]["output"]:
         return
     yield "Per million output tokens"
