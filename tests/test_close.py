@@ -121,6 +121,7 @@ def test_a_closed_month_stays_and_a_corrected_price_stands_beside_it(
     _, text, _ = told("report", "2026-10")
     assert text.startswith("desk · 2026-10 · UTC · closed ")
     assert "why: hardware" in text
+    assert "`rigledger close 2026-10 --restate` files this" in text
     assert f"{CAPITAL / 1e9:,.2f}" in text
     assert f"→ {DEARER / 1e9:,.2f}" in text
 

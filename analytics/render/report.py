@@ -88,6 +88,8 @@ def _restated(month: dict[str, Any]) -> Iterable[Part]:
             yield Note(f"and {more:,} more figures; --format json has them all")
         whys = [each["what"] for each in entry["why"]]
         yield from (Note(f"why: {why}") for why in whys or ["no input that the ledger keeps tells"])
+        if not filed:
+            yield Note(f"`rigledger close {month['period']['name']} --restate` files this")
 
 
 def _money(month: dict[str, Any]) -> Iterable[Part]:
