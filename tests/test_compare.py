@@ -14,19 +14,21 @@ from rig.ledger import SECOND, attempt, heartbeats, ledger, sample, settings
 from analytics.cli import add_commands
 from analytics.compare import bound
 from analytics.month import account
-from analytics.periods import Period, month_of
+from analytics.periods import Period, day_at, month_of
 from analytics.read import Ledger
 from analytics.savings import since_purchase
 from analytics.shelf import Shelf
 from collector.clock import to_ns
 from collector.events import Attempt, Event
 from collector.settings import (
+    ApiPrice,
     CompareSettings,
     Electricity,
     ExchangeRate,
     Hardware,
     RigSettings,
     Settings,
+    UsageSettings,
 )
 
 DAY = 86_400
@@ -192,6 +194,56 @@ def test_break_even_of_a_measured_hour_by_hand(hour: dict[str, Any]) -> None:
     assert (meet["verdicts"]["price_per_kwh"] == "never") == (left < 0)
     if left >= 0:
         assert abs(Fraction(meet["price_per_kwh"]) - left) < Fraction(1, 10**6)
+
+
+def test_an_always_on_rented_card_breaks_even_at_nine_percent(tmp_path: Path) -> None:
+    """6.8445 an hour, 5,000 a month, power included. An hour at its peak of 2,000 tokens a second
+    is 7.2 million tokens, 76.05 at an API's 10.5625 a million; 9 % of that is 6.8445. It worked
+    one hour of this day, 4.2 %, so the API would have been cheaper, and 2.16 hours are even."""
+    made = settings(
+        "A",
+        hardware=[
+            Hardware(
+                name="card",
+                method="rented",
+                rate_per_hour="6.8445",
+                in_service=dt.date(2026, 10, 1),
+            )
+        ],
+        electricity=[Electricity(from_=dt.date(2026, 1, 1), price_per_kwh="0", host_watts=0)],
+        usage=UsageSettings(peak_output_tokens_per_second={"A": 2000}),
+        compare=CompareSettings(
+            prices=[ApiPrice(name="an API", input="0", cache_read="0", output="10.5625")]
+        ),
+    )
+    events: list[Event] = [attempt("r", 0, 3600, ttft_ns=0, output_tokens=7_200_000)]
+    events += heartbeats(-8 * 3600, 16 * 3600, ["on-A"], every=25)
+    for second in range(-8 * 3600, 16 * 3600 + 300, 300):
+        busy = 0 <= second < 3600
+        events.append(sample("A", second, power_mw=500_000 if busy else 20_000))
+    day = day_at(OCTOBER.from_ns + 4 * DAY * SECOND, made.zone)
+    found = account(Shelf(ledger(tmp_path, events), made, NOW), day)
+    assert found["cost_nano"]["total"] == 24 * 6_844_500_000
+    (entry,) = found["compare"]
+    assert entry["headline_nano"] == 76_050_000_000
+    assert entry["savings_full_nano"] == 76_050_000_000 - 164_268_000_000
+    meet = entry["break_even"]
+    assert (meet["verdict"], meet["utilization"], meet["hours_per_day"]) == ("at", "0.09", "2.16")
+    assert meet["tokens_per_day"] == 15_552_000
+    assert meet["hardware_price"] is None
+    assert meet["payback_months"] is None
+
+
+def test_the_apis_output_price_alone_flatters_it(tmp_path: Path) -> None:
+    """The golden rig beside DeepSeek off-peak: its bill holds the input, which the quote leaves
+    out. Eight tokens in, seven of them cached, for one out."""
+    told = {"input_tokens": 80_000, "cache_read_tokens": 70_000, "output_tokens": 10_000}
+    events: list[Event] = [work(f"r{n}", WEDNESDAY + 12 * 3600 + 60 * n, **told) for n in range(3)]
+    (entry,) = october(tmp_path, rig(FLASH), events)["compare"]
+    assert entry["output_only_nano_per_mtok"] == 600_000_000
+    # 1 x 0.15 + 7 x 0.003 + 0.60 a million output tokens.
+    assert entry["headline_nano_per_mtok"] == 771_000_000
+    assert entry["no_cache_nano"] == 3 * 10_000 * (8 * 150 + 600)
 
 
 def test_savings_are_the_bill_less_own_cost(hour: dict[str, Any]) -> None:
