@@ -354,7 +354,7 @@ def test_the_command_tells_what_was_asked(config: str, capsys: pytest.CaptureFix
     assert run(*flags) == 0
     text = capsys.readouterr().out
     assert "At deepseek/deepseek-flash, in USD" in text
-    assert "1 requests could not be priced: output tokens are not known" in text
+    assert "1 request could not be priced: output tokens are not known" in text
     assert "saved, full, at least" in text or "saved, full, as far as known" in text
 
 

@@ -117,7 +117,7 @@ def _here_or_there(entry: dict[str, Any]) -> Iterator[Row]:
 
 def _unpriced(entry: dict[str, Any]) -> Iterator[Row]:
     for each in entry["unpriced"]:
-        yield _row("", f"{each['requests']:,} requests could not be priced", each["why"])
+        yield _row("", f"{_requests(each)} could not be priced", each["why"])
 
 
 def _notes(entry: dict[str, Any]) -> Iterator[Note]:
@@ -144,19 +144,24 @@ def _notes(entry: dict[str, Any]) -> Iterator[Note]:
             f"1 {entry['sheet_currency']} is {rate['rate']} {entry['currency']}{since}, as declared"
         )
     for each in entry["noted"]:
-        yield Note(f"{each['requests']:,} requests: {each['why']}")
+        yield Note(f"{_requests(each)}: {each['why']}")
     for each in entry["unpriced"]:
-        yield Note(f"{each['requests']:,} requests could not be priced: {each['why']}")
+        yield Note(f"{_requests(each)} could not be priced: {each['why']}")
 
 
 def _payback(told: dict[str, Any], currency: str) -> Iterator[Part]:
     if not told["months"]:
         return
     yield f"Saved at {told['sheet']} since {told['months'][0]['month']}, in {currency}"
-    yield _row("month", "bill", "full", "marginal", "saved, full", "saved, marginal")
+    yield _row("month", "bill", "full", "marginal", "full, so far", "marginal, so far")
     for month in told["months"]:
         amounts = ("bill", "full", "marginal", "saved_full_sum", "saved_marginal_sum")
         yield Row(month["month"], tuple(_cents(month[f"{name}_nano"]) for name in amounts))
+
+
+def _requests(told: dict[str, Any]) -> str:
+    number = told["requests"]
+    return "1 request" if number == 1 else f"{number:,} requests"
 
 
 def _row(label: str, *values: str) -> Row:
