@@ -38,7 +38,7 @@ class Card(NamedTuple):
     there before, whatever has become of them. `pending_tokens` are uncached and not yet at their
     first token. `estimate_ms` is the estimated time to the first token; prompts are computed at
     `prefill_per_s` tokens/s. `free_tokens` are believed to fit into its cache without pushing
-    anything out.
+    anything out; `last_new` numbers the decision that last brought it something cold, -1 for none.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Card(NamedTuple):
     estimate_ms: float
     prefill_per_s: float
     free_tokens: int
+    last_new: int
 
     def prefill_ms(self, tokens: int) -> float:
         """Time to compute so many tokens of a prompt."""

@@ -28,6 +28,7 @@ class LiveCard:
         self.decode = Decode()
         self.output = Mean(OUTPUT_PRIOR)
         self._flights: dict[int, Flight] = {}
+        self._last_new = -1
         self._pending_tokens = 0
         self._prefilling_since_ns = 0
         self._decoding = 0
@@ -63,6 +64,7 @@ class LiveCard:
             estimate_s * 1e3,
             self.prefill.per_s,
             self.index.budget_tokens - self.index.tokens,
+            self._last_new,
         )
 
     def reserve(self, decision: Decision) -> None:
@@ -83,6 +85,8 @@ class LiveCard:
             last_use=self.index.last_use(keys[depth - 1]) if depth else 0,
         )
         self._pending_tokens += new_tokens
+        if decision.reason == "cold":
+            self._last_new = decision.number
         self.index.use(keys, tokens)
         if self.sent is not None:
             self.sent.use(keys, tokens)

@@ -215,7 +215,7 @@ def _all_wait_ms(card: Card, asked: Asked) -> float:
 
 
 def _nearly_least(cards: Sequence[Card], asked: Asked, rng: Random) -> Card:
-    """Of those that cost hardly more than the least, the one with the most room in its cache.
+    """Of those that cost hardly more than the least, the one that was given nothing new longest.
 
     Else the card that looks a trifle quicker than its equals would get all that is new, and the
     other caches would stay empty. Ties by chance.
@@ -223,7 +223,7 @@ def _nearly_least(cards: Sequence[Card], asked: Asked, rng: Random) -> Card:
     costs = [_all_wait_ms(card, asked) for card in cards]
     near = NEARLY * min(costs)
     equal = [card for card, own in zip(cards, costs, strict=True) if own <= near]
-    return _least(equal, lambda card: -card.free_tokens, rng)
+    return _least(equal, lambda card: card.last_new, rng)
 
 
 def _mean_in_flight(cards: Sequence[Card]) -> float:

@@ -27,8 +27,8 @@ PREFIX = Prefix(("k1:system", "k1:turn"), (6000, 10_000), 1)
 ASKED = Asked(prefix=PREFIX)
 
 
-def card(name, *, in_flight=0, hit=0, sent=0, estimate_ms=1000.0, slots=2, free=100_000):
-    return Card(name, slots, in_flight, 0, hit, sent, estimate_ms, 2000.0, free)
+def card(name, *, in_flight=0, hit=0, sent=0, estimate_ms=1000.0, slots=2, free=100_000, new=-1):
+    return Card(name, slots, in_flight, 0, hit, sent, estimate_ms, 2000.0, free, new)
 
 
 def choose(policy, *cards, turn=0, asked=ASKED, seed=1, **thresholds):
@@ -53,8 +53,8 @@ def test_what_every_branch_shares_is_no_home():
     assert choose(estimated_wait, system, card("b", estimate_ms=9000)) == ("a", "cold")
 
 
-def test_what_is_new_goes_where_there_is_room_in_the_cache():
-    cards = card("a", hit=6000, estimate_ms=2000, free=5000), card("b", estimate_ms=5000, free=9000)
+def test_what_is_new_goes_where_nothing_new_went_longest_and_where_there_is_room():
+    cards = card("a", hit=6000, estimate_ms=2000, new=8), card("b", estimate_ms=5000, new=7)
     assert choose(estimated_wait, *cards) == ("b", "cold")
     # Where the room lacks, 0.3 of the 2 s for what is pushed out count; 2.5 against 2 + 0.6 s.
     full = card("a", hit=6000, estimate_ms=2000, free=0)
