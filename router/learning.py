@@ -42,10 +42,10 @@ def _correct(
     """Compare the predicted with the actual hit, as shares of the prompt; believe accordingly.
 
     A miss says that the cache cannot hold the prefix and all that was used since its last use: the
-    budget goes a fifth of the way down to that. No more, as a card that is wrongly believed warm
-    costs less than one wrongly believed cold. The prompt's own prefixes stay, as the engine has
-    just computed them. A hit as predicted lets the budget grow a little; one far beyond what was
-    predicted, by a good step.
+    budget goes a fifth of the way down to that, by a twentieth at least. No more, as a card wrongly
+    believed warm costs less than one wrongly believed cold. The prompt's own prefixes stay, as the
+    engine has just computed them. A hit as predicted lets the budget grow a little; one far beyond
+    what was predicted, by a good step.
     """
     actual = _actual_hit(card, flight, decision, outcome, ttft_ns)
     if actual is None:

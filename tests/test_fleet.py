@@ -80,6 +80,30 @@ def test_a_miss_teaches_that_the_cache_is_smaller_and_hits_that_it_is_not():
     assert 92_600 < index.budget_tokens <= 100_000
 
 
+def test_where_tools_and_system_prompt_alone_are_left_that_is_a_miss():
+    live = fleet(slots=(2,), index_tokens=100_000)
+    run(live, conversation("x", 1, system_tokens=50_000))
+    # 50,000 of 52,000 tokens hit, and still all that is its own is gone.
+    run(live, conversation("x", 2, system_tokens=50_000), cache_read_tokens=50_000)
+    # All but 48,000 of the budget is in use by this prompt: a fifth of that.
+    assert live.card("a").index.budget_tokens == 100_000 - 48_000 // 5
+
+
+def test_an_engine_that_caches_nothing_is_soon_known_to():
+    live = fleet(slots=(2,), index_tokens=100_000)
+    for turns in range(1, 80):
+        run(live, conversation("x", turns, turn_tokens=300), cache_read_tokens=0)
+    assert live.card("a").index.budget_tokens < 10_000
+
+
+def test_what_is_cached_beyond_belief_lets_the_budget_grow_by_a_good_step():
+    live = fleet(slots=(2,), index_tokens=100_000)
+    index = live.card("a").index
+    index.shrink(20_000)
+    run(live, conversation("x", 10), cache_read_tokens=6_000)
+    assert index.budget_tokens == 25_000
+
+
 def test_without_a_report_a_miss_is_inferred_from_the_time():
     live = fleet(slots=(2,), index_tokens=100_000)
     for number in range(4):  # cold prompts of 12,000 tokens in a second: 12,000/s
