@@ -29,15 +29,11 @@ def card_time(rows: pl.DataFrame) -> pl.DataFrame:
     """
     parts = [_shares(str(key[0]), part) for key, part in rows.group_by("card")]
     shares = pl.concat([pl.DataFrame(schema=_RAW), *parts])
-    shares = shares.group_by("card", "bucket_ns", "request", "kind", "computing").agg(
-        pl.col("scaled").sum()
-    )
-    shares = _told_apart(shares, rows)
-    shares = shares.with_row_index("_row").with_columns(
+    shares = _told_apart(shares, rows).with_columns(
         _floor=pl.col("scaled") // 2**SCALE_BITS, _rest=pl.col("scaled") % 2**SCALE_BITS
     )
     ns = top_up(shares, amount="computing", by=["card", "bucket_ns"], order=["request", "kind"])
-    return shares.with_columns(ns=ns).select(*SCHEMA).sort("card", "bucket_ns", "request", "kind")
+    return shares.with_columns(ns=ns).select(*SCHEMA)
 
 
 _RAW = {
@@ -60,15 +56,12 @@ def _shares(card: str, rows: pl.DataFrame) -> pl.DataFrame:
     scaled = virtual[np.searchsorted(edges, ends)] - virtual[np.searchsorted(edges, starts)]
     both = pl.concat([rows["request"], rows["request"]])
     kinds = pl.concat([rows["first_kind"], rows["second_kind"]])
-    shares = pl.DataFrame({"bucket_ns": buckets, "request": both[piece], "scaled": scaled})
-    return shares.join(computing, on="bucket_ns", how="left").select(
-        pl.lit(card).alias("card"),
-        "bucket_ns",
-        "request",
-        kinds[piece].alias("kind"),
-        "scaled",
-        "computing",
+    shares = pl.DataFrame(
+        {"bucket_ns": buckets, "request": both[piece], "kind": kinds[piece], "scaled": scaled}
     )
+    shares = shares.group_by("bucket_ns", "request", "kind").agg(pl.col("scaled").sum())
+    shares = shares.join(computing, on="bucket_ns", how="left")
+    return shares.with_columns(card=pl.lit(card)).select(*_RAW)
 
 
 def _told_apart(shares: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
@@ -111,10 +104,10 @@ def _virtual_time(
     The running sum may wrap around int64; differences within a bucket stay exact (below 2⁶⁰).
     """
     edges = np.union1d(starts, ends)
-    change = np.zeros(len(edges), dtype=np.int64)
-    np.add.at(change, np.searchsorted(edges, compute), 1)
-    np.add.at(change, np.searchsorted(edges, end), -1)
-    together = np.cumsum(change)[:-1]
+    came, went = (
+        np.bincount(np.searchsorted(edges, at), minlength=len(edges)) for at in (compute, end)
+    )
+    together = np.cumsum(came - went)[:-1]
     length = np.where(together > 0, np.diff(edges), 0)
     step = (length << SCALE_BITS) // np.maximum(together, 1)
     virtual = np.concatenate(([0], np.cumsum(step)))

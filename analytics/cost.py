@@ -12,12 +12,13 @@ from analytics.allocate import largest_remainder
 from analytics.lines import Line, by_card
 
 NO_REQUEST = -1
-LEAF = ["card", "bucket_ns", "state", "request", "kind"]
+LEAF = ["card", "bucket_ns", "state", "request", "kind", "leaf"]
 
 
 def time_leaves(segments: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     """Capacity cut to leaves: `LEAF` columns and ns; Σ ns per card and bucket is its capacity.
 
+    `leaf` is a leaf's number in the order of the other columns, hence of ties, and its row.
     Busy time goes to the requests by card time; what none of them computed in is a busy leaf
     without a request (`NO_REQUEST`, kind `unattributed`).
     """
@@ -30,8 +31,9 @@ def time_leaves(segments: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
         ns=pl.col("ns") - rest, request=pl.lit(NO_REQUEST, dtype=pl.Int64), kind=kind
     ).filter(pl.col("ns") != 0)
     own = shares.with_columns(state=pl.lit("busy")).filter(pl.col("ns") > 0)
-    columns = [*LEAF, "ns"]
-    return pl.concat([alone.select(columns), own.select(columns)]).sort(LEAF)
+    columns = [*LEAF[:-1], "ns"]
+    leaves = pl.concat([alone.select(columns), own.select(columns)]).sort(LEAF[:-1])
+    return leaves.with_columns(leaf=pl.int_range(pl.len()))
 
 
 def line_leaves(
@@ -43,7 +45,7 @@ def line_leaves(
     assigned, unassigned = by_card(lines, capacity, bounds)
     cost = assigned.join(leaves, on=["card", "bucket_ns"])
     nano = largest_remainder(
-        cost, amount="nano", weight="ns", by=["number", "card", "bucket_ns"], order=LEAF[2:]
+        cost, amount="nano", weight="ns", by=["number", "card", "bucket_ns"], order=["leaf"]
     )
     cost = cost.with_columns(nano=nano)
     return cost.select("line", "category", *LEAF, "nano"), unassigned.drop("number")

@@ -95,8 +95,9 @@ class Held:
 
 def split(books: Books, settings: Settings) -> list[Day]:
     """Cut books into local days. Every leaf of the books is in exactly one day."""
-    leaves = rollup.leaves(books)
+    leaves = rollup.priced(books)
     cells = _cells(books, settings, leaves)
+    leaves = leaves.filter(pl.col("request") != NO_REQUEST)
     ended = rollup.ended(books)
     days = []
     for name, start, end in _spans(books, settings):
@@ -127,23 +128,18 @@ def _spans(books: Books, settings: Settings) -> Iterator[tuple[str, int, int]]:
         start = end
 
 
-def _cells(books: Books, settings: Settings, requests: pl.DataFrame) -> pl.DataFrame:
+def _cells(books: Books, settings: Settings, leaves: pl.DataFrame) -> pl.DataFrame:
     alone = pl.col("request") == NO_REQUEST
-    busy = pl.col("state") == "busy"
-    time = books.leaves.group_by(CELL).agg(
-        pl.col("ns").sum(),
-        pl.col("ns").filter(alone & busy).sum().alias("unattributed_ns"),
+    none = pl.when(alone & (pl.col("state") == "busy"))
+    sums = leaves.with_columns(
+        unattributed_ns=none.then("ns").otherwise(0),
+        unattributed_nano=none.then("nano").otherwise(0),
     )
+    summed = ["ns", *rollup.SPENT, "unattributed_ns", "unattributed_nano"]
+    time = sums.group_by(CELL).agg(pl.col(summed).sum())
     length = pl.col("end_ns") - pl.col("start_ns")
     off = books.states.group_by(CELL).agg(
         length.filter("host_off").sum().alias("host_off_ns"),
-    )
-    category = pl.col("category")
-    money = books.money.group_by(CELL).agg(
-        pl.col("nano").filter(category == "capital").sum().alias("capital_nano"),
-        pl.col("nano").filter(category == "energy").sum().alias("energy_nano"),
-        pl.col("nano").filter(category == "other").sum().alias("other_nano"),
-        pl.col("nano").filter(alone & busy).sum().alias("unattributed_nano"),
     )
     cards = books.card_energy.rename({"ns": "known_ns"})
     told = pl.col("energy_uj").is_not_null()
@@ -152,12 +148,12 @@ def _cells(books: Books, settings: Settings, requests: pl.DataFrame) -> pl.DataF
         pl.col("ns").filter(told).sum().alias("host_known_ns"),
         pl.col("ns").filter("metered").sum().alias("wall_ns"),
     )
-    work = rollup.by_kind(requests, CELL[:2])
+    work = rollup.by_kind(leaves.filter(~alone), CELL[:2]).drop(rollup.SPENT)
     tokens = _within(emitted(books.rows, books.cards), "bucket_ns", books.from_ns, books.to_ns)
     # A request of no length puts out its tokens in no time.
     done = work.join(tokens, on=CELL[:2], how="full", coalesce=True)
     cells = time.join(done.with_columns(state=pl.lit("busy")), on=CELL, how="full", coalesce=True)
-    for more in (off, money, cards, host):
+    for more in (off, cards, host):
         cells = cells.join(more, on=CELL, how="left")
     cells = cells.with_columns(pl.col(SUMS).fill_null(0))
     cells = cells.join(rollup.pools(books), on="card", how="left")

@@ -112,9 +112,7 @@ def money(
 def on_leaves(energy: pl.DataFrame, leaves: pl.DataFrame) -> pl.DataFrame:
     """Energy of a card, bucket and state on its leaves by time: `LEAF` columns and energy_uj."""
     found = energy.select(*CELL, "energy_uj").join(leaves, on=CELL)
-    share = largest_remainder(
-        found, amount="energy_uj", weight="ns", by=CELL, order=["request", "kind"]
-    )
+    share = largest_remainder(found, amount="energy_uj", weight="ns", by=CELL, order=["leaf"])
     return found.with_columns(energy_uj=share).select(*LEAF, "energy_uj")
 
 
@@ -125,7 +123,7 @@ def _cost(line: str, energy: pl.DataFrame, rates: Mapping[int, Rate]) -> pl.Data
     whole = drawn.group_by(by).agg(pl.col("energy_uj").sum())
     cost = drawn.join(whole.select(*by, nano=priced(whole, rates)), on=by)
     # Of one line, a card and a bucket all leaves have one sign.
-    share = largest_remainder(cost, amount="nano", weight="size", by=by, order=LEAF[2:])
+    share = largest_remainder(cost, amount="nano", weight="size", by=by, order=["leaf"])
     cost = cost.with_columns(nano=share, line=pl.lit(line), category=pl.lit("energy"))
     return cost.select("line", "category", *LEAF, "nano")
 

@@ -4,10 +4,11 @@ The frames by request stay on disk for whoever looks closer; reports and pages a
 whose size goes with the labels in use and not with the requests.
 """
 
+import numpy as np
 import polars as pl
 
 from analytics.books import Books
-from analytics.cost import NO_REQUEST
+from analytics.intervals import Ints
 from analytics.states import BUCKET_NS
 from analytics.timeline import PREFILL_ONLY
 
@@ -34,37 +35,42 @@ def pools(books: Books) -> pl.DataFrame:
     )
 
 
-def leaves(books: Books) -> pl.DataFrame:
-    """Time and money of the requests by bucket, card, request and kind; the money also by what it
-    was spent on (`SPENT`)."""
-    by = ["bucket_ns", "card", "request", "kind"]
-    own = pl.col("request") != NO_REQUEST
-    nano, category = pl.col("nano"), pl.col("category")
-    parts = [nano.filter(category == name).sum().alias(f"{name}_nano") for name in CATEGORIES]
-    time = books.leaves.filter(own).select(*by, "ns")
-    money = books.money.filter(own).group_by(by).agg(nano.sum(), *parts)
-    return time.join(money, on=by, how="left").with_columns(pl.col("nano", *SPENT).fill_null(0))
+def priced(books: Books) -> pl.DataFrame:
+    """The leaves with what they cost, by category (`SPENT`) and in all (nano)."""
+    costs = [
+        pl.Series(f"{name}_nano", _by_leaf(books, pl.col("category") == name))
+        for name in CATEGORIES
+    ]
+    return books.leaves.with_columns(costs).with_columns(nano=pl.sum_horizontal(SPENT))
+
+
+def _by_leaf(books: Books, which: pl.Expr) -> Ints:
+    """The money of some lines, leaf by leaf."""
+    lines = books.money.filter(which)
+    nano = np.zeros(len(books.leaves), dtype=np.int64)
+    np.add.at(nano, lines["leaf"].to_numpy(), lines["nano"].to_numpy())
+    return nano
 
 
 def by_kind(found: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Time and money of `leaves` by kind side by side (`WORK`)."""
-    sums = [
-        pl.col(figure).filter(pl.col("kind") == kind).sum().alias(f"{kind}_{figure}")
+    """Time and money of the requests' leaves by kind side by side (`WORK`), and `SPENT`."""
+    sides = [
+        pl.when(pl.col("kind") == kind).then(figure).otherwise(0).alias(f"{kind}_{figure}")
         for kind in KINDS
         for figure in ("ns", "nano")
     ]
-    return found.group_by(by).agg(sums)
+    return found.select(*by, *sides, *SPENT).group_by(by).agg(pl.col(*WORK, *SPENT).sum())
 
 
 def costs(found: pl.DataFrame, books: Books) -> pl.DataFrame:
-    """One row per request and card of `leaves`: its names and labels, pool, `WORK` and `SPENT`."""
+    """One row per request and card of the requests' leaves: names, pool, `WORK` and `SPENT`."""
     named = ["request", "source", "event_id", *LABELS, "operation"]
-    names = books.rows.select(named).unique("request")
-    spent = found.group_by("request", "card").agg(pl.col(SPENT).sum())
-    wide = by_kind(found, ["request", "card"]).join(spent, on=["request", "card"])
-    wide = wide.join(names, on="request", how="left")
-    wide = wide.join(pools(books), on="card", how="left")
-    return wide.drop("request").sort("source", "event_id", "card")
+    names = books.rows.filter(pl.col("card_no") == 0).select(named)
+    # Requests are numbered in the order of their names.
+    wide = by_kind(found, ["request", "card"]).sort("request", "card")
+    wide = wide.join(names, on="request", how="left", maintain_order="left")
+    wide = wide.join(pools(books), on="card", how="left", maintain_order="left")
+    return wide.drop("request")
 
 
 def work(costs: pl.DataFrame) -> pl.DataFrame:

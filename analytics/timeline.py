@@ -4,7 +4,7 @@
 engine's slots. An engine without a slot count has no queue that can be seen.
 """
 
-from bisect import bisect_right, insort
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -115,14 +115,16 @@ def _queue(start: Ints, end: Ints, slots: Sequence[tuple[int, int]]) -> Ints:
     """
     if not slots:
         return start
-    since, count = [at for at, _ in slots], [number for _, number in slots]
-    most = max(count)
+    told = np.array([0, *(number for _, number in slots)], dtype=np.int64)
+    count = told[np.searchsorted([at for at, _ in slots], start, side="right")].tolist()
+    most = max(number for _, number in slots)
     latest: list[int] = []  # the latest ends among those that arrived before, in order
-    compute = start.copy()
-    for index, (arrives, leaves) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        told = bisect_right(since, arrives) - 1
-        if told >= 0 and len(latest) >= count[told]:
-            compute[index] = max(arrives, latest[-count[told]])
+    compute = start.tolist()
+    for index, leaves in enumerate(end.tolist()):
+        slot = count[index]
+        if 0 < slot <= len(latest) and latest[-slot] > compute[index]:
+            compute[index] = latest[-slot]
         insort(latest, leaves)
-        del latest[:-most]
-    return compute
+        if len(latest) > most:
+            del latest[0]
+    return np.array(compute, dtype=np.int64)

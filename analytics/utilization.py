@@ -95,12 +95,23 @@ def _measured(rows: pl.DataFrame, from_ns: int, to_ns: int) -> Peak | None:
     worked = measure(busy)
     window = min(WINDOW_NS, worked)
     # Tokens grow linearly between edges, so the best window starts or ends at one.
-    starts = np.unique(np.clip(np.concatenate((clock, clock - window)), 0, worked - window))
+    most, begin = max(
+        (
+            _best(clock, tokens, np.clip(starts, 0, worked - window), window)
+            for starts in (clock, clock - window)
+        ),
+        key=lambda found: (found[0], -found[1]),
+    )
+    rate = round(most * MTOK * SECOND_NS / window)
+    return Peak(rate, "measured", _began(busy, begin), _ended(busy, begin + window), window)
+
+
+def _best(clock: Ints, tokens: np.ndarray, starts: Ints, window: int) -> tuple[float, int]:
+    """The most tokens that came within a window that starts at one of `starts`, in order, and the
+    first such start."""
     gained = np.interp(starts + window, clock, tokens) - np.interp(starts, clock, tokens)
     best = int(np.argmax(gained))
-    rate = round(float(gained[best]) * MTOK * SECOND_NS / window)
-    begin, end = int(starts[best]), int(starts[best]) + window
-    return Peak(rate, "measured", _began(busy, begin), _ended(busy, end), window)
+    return float(gained[best]), int(starts[best])
 
 
 def _cumulative(emitting: pl.DataFrame, from_ns: int, to_ns: int) -> tuple[Ints, np.ndarray]:
