@@ -280,6 +280,7 @@ def _looked_at(settings: "Settings") -> "list[Finding]":
     from analytics.periods import month_at, month_before
     from analytics.read import Ledger
     from collector import checkup
+    from collector.settings import SettingsError
     from router import checkup as taps
 
     facts = checkup.gather(settings)
@@ -292,4 +293,6 @@ def _looked_at(settings: "Settings") -> "list[Finding]":
         month(Ledger(settings.store_path()), settings, period, facts.now_ns)
     except BrokenIdentity as error:
         return [*found, finding.problem("report", f"{period.name}: {error}", "report this defect")]
+    except SettingsError as error:  # a price series that cannot be read
+        return [*found, finding.problem("prices", str(error))]
     return [*found, finding.ok("report", f"the books of {period.name} add up")]

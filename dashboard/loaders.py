@@ -23,11 +23,12 @@ from analytics.periods import Period, month_at, month_before, month_of
 from analytics.read import Ledger
 from collector.manifest import LedgerError
 from collector.migrations import SchemaTooNew
-from collector.settings import Settings, load
+from collector.settings import Settings, SettingsError, load
 
-# What reading a ledger may raise: books that do not add up, or files that cannot be read.
+# What reading a ledger may raise: books that do not add up, or files (a price series, too) that
+# cannot be read.
 UNREADABLE = (
-    *(BrokenIdentity, LedgerError, SchemaTooNew),
+    *(BrokenIdentity, LedgerError, SchemaTooNew, SettingsError),
     *(OSError, sqlite3.Error, duckdb.Error),
 )
 REFRESH_S = 30

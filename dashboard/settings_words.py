@@ -204,17 +204,19 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-def sources(health: Health, silent_cards: Sequence[str]) -> str:
-    """How the sources are, in one sentence."""
+def sources(health: Health, silent: Sequence[str], meters: Iterable[str] = ()) -> str:
+    """How the sources are, in one sentence; `silent` told nothing yet, `meters` are no cards."""
     if health.trouble is not None:
         return f"{plain(health.trouble[:1].upper() + health.trouble[1:])}."
     down = [name for name, up in health.engine_up.items() if not up]
-    late = [name for name, age in health.sample_age_s.items() if age > SILENT_S]
+    late = {name for name, age in health.sample_age_s.items() if age > SILENT_S} | {*silent}
+    late_meters = late & {*meters}
     parts = []
     if down:
         parts.append(f"{words.count(len(down), 'engine')} down")
-    if late or silent_cards:
-        parts.append(f"{words.count(len(late) + len(silent_cards), 'card')} without a reading")
+    for count, what in ((len(late - late_meters), "card"), (len(late_meters), "meter")):
+        if count:
+            parts.append(f"{words.count(count, what)} without a reading")
     if parts:
         return f"The collector keeps events; {_and(parts)}."
     if not health.sample_age_s and not health.engine_up:

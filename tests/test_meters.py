@@ -22,9 +22,11 @@ from analytics.month import month
 from analytics.periods import Period
 from collector.clock import from_ns
 from collector.events import Event, Sample
+from collector.probe import Health
 from collector.settings import Electricity, Meter, Settings
 from collector.sources.meter_reading import Unreadable
 from collector.sources.meters import TOKEN, MeterSource, in_force, read
+from dashboard import settings_words
 
 HOUR = 3600
 SECRET = "a-long-lived-access-token"  # noqa: S105
@@ -310,6 +312,12 @@ def test_without_meter_and_constant_the_host_is_unknown(tmp_path: Path) -> None:
     assert document["energy_uj"]["host"] is None
     assert "host power is not declared" in document["at_least"]
     assert document["quality"]["flags"][0].startswith("cost is at least what is said: ")
+
+
+def test_a_late_meter_is_told_apart_from_a_card() -> None:
+    seen = Health(sample_age_s={"GPU-a": 3.0, "plug": 900.0})
+    told = settings_words.sources(seen, ["strip"], {"plug": "", "strip": ""})
+    assert told == "The collector keeps events; 2 meters without a reading."
 
 
 def test_a_host_of_no_watts_is_known(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from rig import oracle_tariff
 from rig.ledger import SECOND, START, attempt, ledger, settings
 from rig.shared import recorded
 
+import rigledger
 from analytics.month import month
 from analytics.periods import month_of
 from analytics.states import buckets_between
@@ -225,6 +226,33 @@ def test_two_years_of_the_german_spot_market(tmp_path: Path) -> None:
     expected = sum(Fraction(price) for _, price in rows) / 1000 * 10**9
     total = sum(rate.money_nano(quarter) for rate in found.values())
     assert abs(total - expected) <= len(found) / 2
+
+
+MISSING = """[[hardware]]
+name = "box"
+price = "100"
+in_service = 2026-10-01
+life_years = 4
+[[electricity]]
+from = 2026-10-01
+series = "prices.csv"
+"""
+
+
+def test_a_report_without_its_prices_says_where_they_are_missed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RIGLEDGER_DATA", raising=False)
+    ledger(tmp_path / "data", [attempt("r", 0, 10)])
+    Path("rigledger.toml").write_text(MISSING)
+    assert rigledger.main(["report", "2026-10"]) == 2
+    told = capsys.readouterr().err
+    assert f"{tmp_path}/prices.csv: no such file or directory; correct series" in told
+    assert rigledger.main(["doctor"]) == 1
+    assert "prices.csv: no such file or directory" in capsys.readouterr().out
+    Path("prices.csv").write_text("instant,price_per_kwh\n2026-10-05T08:00Z,0.2\n")
+    assert rigledger.main(["report", "2026-10"]) == 0
 
 
 # -- refusals

@@ -6,7 +6,7 @@ from analytics.compare import named
 from analytics.identities import BrokenIdentity
 from collector.manifest import LedgerError
 from collector.migrations import SchemaTooNew
-from collector.settings import Settings
+from collector.settings import Settings, SettingsError
 
 TAP = """
 [[engines]]
@@ -64,7 +64,7 @@ def unreadable(settings: Settings, error: Exception) -> None:
             "rigledger; please report it with this line."
         )
         return
-    if isinstance(error, LedgerError | SchemaTooNew):
+    if isinstance(error, LedgerError | SchemaTooNew | SettingsError):
         st.error(f"{error}.")
         return
     st.error(

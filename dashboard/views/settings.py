@@ -169,19 +169,22 @@ def _column(setting: Setting, currency: str) -> Any:
 
 
 def sources(settings: Settings) -> None:
-    """The collector, the engines and the cards, each with its last word."""
+    """The collector, the engines, the cards and the meters, each with its last word."""
     told = what_if.health(settings.collector.listen, settings)
     named = {gpu for engine in settings.engines for gpu in engine.gpus}
-    silent = [] if told.trouble else sorted(named - set(told.sample_age_s))
-    cards = sorted(set(told.sample_age_s) | named)
+    meters = {meter.name: meter.url for meter in settings.meters}
+    ages = told.sample_age_s
+    silent = [] if told.trouble else sorted((named | meters.keys()) - ages.keys())
+    cards = sorted((ages.keys() | named) - meters.keys())
     names = loaders.card_names(settings, cards)
     engines = {engine.name: engine.url for engine in settings.engines}
-    st.markdown(settings_words.sources(told, silent))
+    st.markdown(settings_words.sources(told, silent, meters))
     rows = [
         ("engine", name, _state(told.engine_up.get(name)), engines.get(name, "not in the settings"))
         for name in sorted(engines | told.engine_up)
     ]
-    rows += [("card", names[card], *_reading(told.sample_age_s.get(card), card)) for card in cards]
+    rows += [("card", names[card], *_reading(ages.get(card), card)) for card in cards]
+    rows += [("meter", name, *_reading(ages.get(name), url)) for name, url in meters.items()]
     if rows:
         frame = pl.DataFrame(rows, schema=["what", "name", "health", "where"], orient="row")
         st.dataframe(frame, hide_index=True, key="sources")
