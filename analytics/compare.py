@@ -120,7 +120,7 @@ def _entry(billed: Billed, month: Mapping[str, Any], day: UsedDay | None) -> dic
         "same_hits_nano": bill.same_hits_nano if bill.told else None,
         "same_hits_untold": bill.priced - bill.told,
         "simulated_nano": headline if simulated else None,
-        "headline": "simulated" if simulated else "same_hits",
+        "scenario": "simulated" if simulated else "same_hits",
         "headline_nano": headline,
         "headline_nano_per_mtok": price,
         "output_only_nano_per_mtok": (

@@ -42,8 +42,28 @@ def answer(month: dict[str, Any], sheet: dict[str, Any] | None) -> str:
     return f"{first} {bought} {second}."
 
 
-def unpriced(sheet: dict[str, Any]) -> str:
-    """What the bill leaves out, and the reason of most of it."""
+def api_label(sheet: dict[str, Any]) -> str:
+    """Whose price the second headline figure is, and how its cache was taken."""
+    cache = " (simulated cache)" if sheet["scenario"] == "simulated" else ""
+    return f"the same requests at {plain(sheet['sheet'])}{cache}"
+
+
+def even(sheet: dict[str, Any]) -> str | None:
+    """From how many hours a day on the rig is the cheaper one."""
+    meet = sheet["break_even"]
+    if meet is None or meet["verdict"] is None:
+        return None
+    if meet["verdict"] == "never":
+        return "Not even at 24 active hours a day would the rig be cheaper, all else as measured."
+    if meet["verdict"] == "always":
+        return "The rig is cheaper at any number of active hours a day, all else as measured."
+    return f"Even at {float(meet['hours_per_day']):.1f} active hours a day, all else as measured."
+
+
+def unpriced(sheet: dict[str, Any]) -> str | None:
+    """What the bill leaves out, and the reason of most of it; None where that is nothing."""
+    if not sheet["unpriced_requests"]:
+        return None
     why = f": {sheet['unpriced'][0]['why']}" if sheet["unpriced"] else ""
     return (
         f"{words.count(sheet['unpriced_requests'], 'request')} could not be priced{plain(why)}. "
@@ -59,7 +79,7 @@ def elsewhere(month: dict[str, Any]) -> str:
     cache = {
         "simulated": "with the API's own cache, simulated",
         "same_hits": "with the cache hits the rig had",
-    }[sheet["headline"]]
+    }[sheet["scenario"]]
     return (
         f"At {plain(sheet['sheet'])} this would have been a bill of "
         f"{words.cents(sheet['headline_nano'])} {currency} {cache}, "

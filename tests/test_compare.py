@@ -99,7 +99,7 @@ ttl_seconds = { default = 300 }
     events: list[Event] = [work(f"r{second}", second, **keyed) for second in at]
     (entry,) = october(tmp_path / "books", made, events)["compare"]
     hit = 500_000 // 128 * 128
-    assert entry["headline"] == "simulated"
+    assert entry["scenario"] == "simulated"
     assert entry["no_cache_nano"] == entry["same_hits_nano"] == 3 * 1_050_000_000
     assert entry["simulated_nano"] == 3 * 1_050_000_000 - hit * 900
     assert entry["simulated_requests"] == 3

@@ -271,6 +271,14 @@ def test_a_second_computation_agrees_on_any_requests_and_sheet(requests, earlier
     assert found.priced + sum(found.unpriced.values()) == found.requests
 
 
+@given(st.lists(told(), max_size=8), st.integers(0, 8), sheets)
+def test_bills_of_any_two_parts_add_up_to_the_whole(requests, cut, sheet):
+    requests.sort(key=lambda each: each["received_ns"])
+    first, second = frame(*requests[:cut]), frame(*requests[cut:])
+    parts = billed(frame(), first, sheet) + billed(first, second, sheet)
+    assert parts == bill_of(sheet, *requests)
+
+
 @given(st.lists(told(), max_size=8))
 def test_all_permissive_rules_where_here_is_ideal_bill_the_same_hits(requests):
     """A cache that forgets nothing, and an engine here that hit all that it had seen before."""

@@ -109,6 +109,34 @@ def test_the_answer_says_who_was_cheaper(full: int, marginal: int | None, ending
     assert told.endswith(ending)
 
 
+@pytest.mark.parametrize(
+    ("meet", "told"),
+    [
+        (None, None),
+        ({"verdict": None, "hours_per_day": None}, None),
+        (
+            {"verdict": "at", "hours_per_day": "7.04"},
+            "Even at 7.0 active hours a day, all else as measured.",
+        ),
+        (
+            {"verdict": "never", "hours_per_day": None},
+            "Not even at 24 active hours a day would the rig be cheaper, all else as measured.",
+        ),
+    ],
+)
+def test_the_break_even_is_told_in_hours(meet: dict[str, Any] | None, told: str | None) -> None:
+    assert sentences.even(sheet(-412, 37) | {"break_even": meet}) == told
+
+
+def test_a_simulated_cache_is_named_and_what_has_no_price_too() -> None:
+    entry = sheet(-412, 37)
+    assert sentences.api_label(entry) == "the same requests at DeepSeek V4.1-Flash, off-peak"
+    simulated = sentences.api_label(entry | {"scenario": "simulated"})
+    assert simulated == "the same requests at DeepSeek V4.1-Flash, off-peak (simulated cache)"
+    assert sentences.unpriced(entry | {"unpriced_requests": 0}) is None
+    assert str(sentences.unpriced(entry)).startswith("12 requests could not be priced")
+
+
 def test_where_names_the_largest_step() -> None:
     month = example.month()
     told = sentences.where(month["waterfall_nano_per_mtok"], month["currency"])

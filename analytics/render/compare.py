@@ -128,7 +128,7 @@ def _notes(entry: dict[str, Any]) -> Iterator[Note]:
             f"output-only, as prices are quoted: {output / 1e9:,.4f} per million; the bills above"
             " are for the input, too"
         )
-    if entry["headline"] == "simulated":
+    if entry["scenario"] == "simulated":
         yield Note(
             f"the cache was simulated for {entry['simulated_requests']:,} of"
             f" {entry['priced_requests']:,} requests; the others told no prefixes and take the hits"

@@ -64,13 +64,15 @@ def answer(
         )
         if sheet is not None:
             api.metric(
-                f"the same requests at {plain(sheet['sheet'])}",
+                sentences.api_label(sheet),
                 words.headline(sheet["headline_nano_per_mtok"]),
                 help=meanings.API,
             )
         st.markdown(sentences.answer(month, sheet))
-        if sheet is not None and sheet["unpriced_requests"]:
-            st.caption(sentences.unpriced(sheet))
+        if sheet is not None:
+            for told in (sentences.even(sheet), sentences.unpriced(sheet)):
+                if told is not None:
+                    st.caption(told)
     left, right = st.columns([3, 2], gap="large")
     with left:
         _figures(month, sheet)
