@@ -1,19 +1,23 @@
-"""Whole random months, in zones whose days have 23 to 25 hours, against the second set of books.
+"""Random months, in zones whose days have 23 to 25 hours, against the second set of books.
 
-Events come shuffled, twice, late and in earlier versions; engines share cards, models are split,
-queues form, a card is replaced in mid-month, assets of every method come and go, and some months
-have no request at all.
-RIGLEDGER_MONTHS sets how many months are kept (default 8).
+Events come shuffled, twice, late, in earlier versions and from several sources; engines share
+cards, models are split, queues form, a card is replaced on the way, assets of every method come
+and go, the host sleeps and its clock is set, and some months have no request at all.
+Every sixteenth month is a whole one, the others are some days of one, sparse, and perhaps cut by
+the present. RIGLEDGER_MONTHS sets how many are kept (default 16).
 """
 
+import calendar
 import datetime as dt
 import os
 import random
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
+import polars as pl
 import pytest
 from rig import power
 from rig.assets import assets, other_costs
@@ -22,9 +26,11 @@ from rig.oracle import Books as Oracle
 from rig.oracle import ns_of
 from rig.oracle_groups import assert_groups_equal
 
-from analytics.month import month
-from analytics.periods import Period, day_at, month_of
+from analytics.day import Day, joined
+from analytics.month import account
+from analytics.periods import Period, day_at
 from analytics.read import Ledger
+from analytics.shelf import Shelf
 from collector.clock import from_ns, to_ns
 from collector.events import Attempt, Event, Host
 from collector.settings import (
@@ -37,7 +43,8 @@ from collector.settings import (
 from collector.settings_check import faults
 from collector.store import Store
 
-MONTHS = int(os.environ.get("RIGLEDGER_MONTHS", "8"))
+MONTHS = int(os.environ.get("RIGLEDGER_MONTHS", "16"))
+WHOLE = 16
 PLACES = [
     ("Europe/Berlin", "2026-03"),
     ("Europe/Berlin", "2026-10"),
@@ -50,11 +57,32 @@ PLACES = [
 ]
 
 
-def rig(dice: random.Random, zone: str, first: dt.date, folder: Path) -> Settings:
+def days_of(dice: random.Random, seed: int) -> tuple[str, dt.date, int]:
+    """A zone, the first day and how many: a month's, or some around whatever happens in it."""
+    zone, name = PLACES[(seed + seed // WHOLE) % len(PLACES)]
+    first = dt.date.fromisoformat(f"{name}-01")
+    length = calendar.monthrange(first.year, first.month)[1]
+    if seed % WHOLE == 0:
+        return zone, first, length
+    days = [first + dt.timedelta(days=n) for n in range(length)]
+    odd = [day for day in days if _hours(day, zone) != 24]
+    around = dice.choice(odd) if odd and dice.random() < 0.4 else dice.choice(days)
+    return zone, around - dt.timedelta(days=dice.randint(0, 2)), dice.randint(3, 6)
+
+
+def _hours(day: dt.date, zone: str) -> float:
+    bounds = [
+        dt.datetime.combine(each, dt.time(), ZoneInfo(zone)).timestamp()
+        for each in (day, day + dt.timedelta(days=1))
+    ]
+    return (bounds[1] - bounds[0]) / 3600
+
+
+def rig(dice: random.Random, zone: str, first: dt.date, length: int, folder: Path) -> Settings:
     """Cards A to C in a pool, a small engine on A too, a model over B and C; C gives way to D.
     Any tariff and meters."""
-    replaced = first + dt.timedelta(days=dice.randint(8, 20))
-    changed = dice.randint(1, 25)
+    replaced = first + dt.timedelta(days=dice.randint(1, length - 1))
+    changed = dice.randint(1, length - 1)
     near = to_ns(dt.datetime.combine(first + dt.timedelta(changed), dt.time(), dt.UTC))
     made = settings(
         "A",
@@ -80,7 +108,7 @@ def rig(dice: random.Random, zone: str, first: dt.date, folder: Path) -> Setting
             power.electricity(dice, dt.date(2020, 1, 1), folder, near),
             power.electricity(dice, first + dt.timedelta(days=changed), folder, near),
         ],
-        meters=power.meters(dice, first + dt.timedelta(days=dice.randint(1, 25))),
+        meters=power.meters(dice, first + dt.timedelta(days=dice.randint(1, length - 1))),
         usage=UsageSettings(active_gap=dice.choice(["15m", "1h", "40s"])),
     )  # fmt: skip
     made.engines.extend(
@@ -96,15 +124,17 @@ def rig(dice: random.Random, zone: str, first: dt.date, folder: Path) -> Setting
 
 
 def happenings(dice: random.Random, span: Period, rig: Settings) -> list[Event]:
-    """A sparse month: bursts of requests, watched hours, sampled hours, outages."""
+    """Bursts of requests, watched hours, sampled hours, outages."""
+    days = (span.to_ns - span.from_ns) // (86_000 * SECOND)
+    sparse = days < 28
     offset, length = (span.from_ns - START) / 1e9, (span.to_ns - span.from_ns) / 1e9
     made: list[Event] = []
 
     def some_time() -> float:
-        edge = dice.choice([0, length, *(86_400 * n for n in range(1, 28))])
+        edge = dice.choice([0, length, *(86_400 * n for n in range(1, days))])
         return offset + dice.choice([dice.uniform(0, length), edge + dice.uniform(-90, 90)])
 
-    for burst in range(dice.choice([0, 5, 8])):
+    for burst in range(dice.choice([0, 2, 3] if sparse else [0, 5, 8])):
         start = some_time()
         for n in range(dice.randint(1, 7)):
             at = start + dice.uniform(0, 120)
@@ -125,15 +155,15 @@ def happenings(dice: random.Random, span: Period, rig: Settings) -> list[Event]:
             }
             end = at + dice.uniform(0, 300)
             made.append(attempt(f"r{burst}-{n}", at, end, engine=name, **fields))
-    for n in range(6):
+    for n in range(3 if sparse else 6):
         start = some_time()
         covers = dice.sample(["on-A", "on-B", "on-C", "split", "second"], k=3)
         made += heartbeats(start, start + dice.uniform(60, 5000), covers, every=25, source=f"w{n}")
     for card in "ABCD":
         total, counter = 10**9, dice.random() < 0.7
-        for _ in range(dice.randint(0, 4)):
+        for _ in range(dice.randint(0, 2 if sparse else 4)):
             second = some_time()
-            for _ in range(dice.randint(2, 60)):
+            for _ in range(dice.randint(2, 20 if sparse else 60)):
                 watts = dice.choice([30, 31, 400])
                 made.append(
                     sample(
@@ -151,22 +181,32 @@ def happenings(dice: random.Random, span: Period, rig: Settings) -> list[Event]:
         start = some_time()
         made.append(engine(name, start, "down"))
         made.append(engine(name, start + dice.uniform(60, 9000), "up", dice.choice([None, 1, 3])))
-    made.append(
-        Host(
-            source="collector",
-            event_id="boot",
-            rig="desk",
-            what="boot",
-            at=from_ns(span.from_ns + round(dice.uniform(0, length) * 1e9)),
-            duration_ns=dice.randint(1, 90_000 * SECOND),
-        )
-    )
+    made.append(befell(dice, span, "boot", dice.randint(1, 90_000 * SECOND)))
+    if dice.random() < 0.3:
+        made.append(befell(dice, span, "resume", dice.randint(1, 90_000 * SECOND)))
+    for _ in range(dice.choice([0, 0, 1, 2])):
+        step_ns = dice.choice([-3_600, -90, 90, 7_200]) * SECOND
+        made.append(befell(dice, span, "clock_step", step_ns))
     for name in sorted({meter.name for meter in rig.meters}):
-        for _ in range(3):
+        for _ in range(1 if sparse else 3):
             start = span.from_ns + round(dice.uniform(0, length - 40_000) * 1e9)
-            made += power.told(dice, name, start, start + 36_000 * SECOND, every=60)
+            end = start + dice.choice([3_000, 36_000]) * SECOND
+            made += power.told(dice, name, start, end, every=60)
     unique = list({(e.source, e.event_id): e for e in made}.values())
     return unique + witnesses(dice, unique)
+
+
+def befell(dice: random.Random, span: Period, what: Any, length_ns: int) -> Host:
+    at_ns = dice.randint(span.from_ns, span.to_ns) // 1000 * 1000
+    return Host(
+        source="collector",
+        event_id=f"{what}-{at_ns}",
+        rig="desk",
+        boot_id="b",
+        what=what,
+        at=from_ns(at_ns),
+        duration_ns=length_ns,
+    )
 
 
 def witnesses(dice: random.Random, events: list[Event]) -> list[Event]:
@@ -229,14 +269,16 @@ def spans(made: Settings, period: Period) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("seed", range(MONTHS))
 def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
     dice = random.Random(1000 + seed)
-    zone, name = PLACES[seed % len(PLACES)]
-    made = rig(dice, zone, dt.date.fromisoformat(f"{name}-01"), tmp_path)
+    zone, first, length = days_of(dice, seed)
+    made = rig(dice, zone, first, length, tmp_path)
     # Windows that leave an hour without a price are refused; the books would count it as unpriced.
     assert not [fault for fault in faults(made) if fault.path[0] != "electricity"]
-    period = month_of(name, made.zone)
-    now = period.to_ns + dice.choice([0, 10**12, 10**15])
+    last = first + dt.timedelta(days=length)
+    period = Period("some days", made.midnight_ns(first), made.midnight_ns(last))
+    now = period.to_ns + dice.choice([0, 10**12, 10**15, 10**15, -(10**14)])
     events = [e for e in happenings(dice, period, made) if _told_at(e) <= now]
-    document = month(kept(dice, events, tmp_path / "ledger"), made, period, now)
+    shelf = Shelf(kept(dice, events, tmp_path / "ledger"), made, now)
+    document = account(shelf, period)
     second = [Oracle(events, made, start, end, now) for start, end in spans(made, period)]
 
     states_ns: dict[str, int] = defaultdict(int)
@@ -267,8 +309,28 @@ def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
         assert document["tokens"][kind] == sum(counted)
     assert document["tokens"]["attempts"] == len(ended)
     assert_groups_equal(document, second)
+    assert_cells_equal(shelf.days(period.from_ns, period.to_ns), second)
     by_card = sum(day.to_ns - day.from_ns for day in _days(period, made))
     assert period.to_ns - period.from_ns == by_card
+
+
+def assert_cells_equal(days: list[Day], second: list[Oracle]) -> None:
+    """Time, energy and money of every card, quarter of an hour and state."""
+    expected: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for books in second:
+        for leaf, ns in books.time.items():
+            expected[leaf[:3]][0] += ns
+        for cell, uj in books.energy.items():
+            expected[cell][1] += uj
+        for line in books.money.values():
+            for leaf, nano in line.items():
+                expected[leaf[:3]][2] += nano
+    nano = pl.col("capital_nano") + pl.col("energy_nano") + pl.col("other_nano")
+    cells = joined(days, "cells").select(
+        "card", "bucket_ns", "state", "ns", pl.col("energy_uj").fill_null(0), nano=nano
+    )
+    found = {row[:3]: list(row[3:]) for row in cells.iter_rows()}
+    assert found == {cell: sums for cell, sums in expected.items() if any(sums)}
 
 
 def _some(figures: dict[str, int]) -> dict[str, int]:

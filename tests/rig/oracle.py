@@ -100,6 +100,7 @@ class Books:
         self.settings, self.start, self.end = settings, start, min(end, now)
         self.days = (self._midnight(start), min(self._midnight(end - 1, 1), now))
         self.events = list(events)
+        self._of: dict[type[Any], list[Any]] = {}
         in_force = [e for e in settings.engines if settings.midnight_ns(e.from_) <= start]
         self.engines = {e.name: e for e in sorted(in_force, key=lambda e: e.from_)}
         self.requests = self._requests()
@@ -123,7 +124,9 @@ class Books:
         self._electricity()
 
     def of(self, kind: type[Any]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
+        if kind not in self._of:
+            self._of[kind] = [event for event in self.events if isinstance(event, kind)]
+        return self._of[kind]
 
     def attempts(self) -> list[Attempt]:
         """Each attempt once, whoever told of it."""

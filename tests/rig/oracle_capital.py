@@ -19,6 +19,7 @@ HOUR = 3_600 * 10**9
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
+@cache
 def nano(amount: str | None) -> Fraction:
     return Fraction(amount or "0") * 10**9
 
