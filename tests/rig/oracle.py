@@ -561,8 +561,18 @@ class Books:
     def _up(self) -> Callable[[int, int], int]:
         """How long the host was known to be up between two instants of the days."""
         alive, edges = self.alive(), sorted(self.edges())
-        up = [(a, b) for a, b in itertools.pairwise(edges) if alive(a) and not self.host_off(a)]
-        return lambda start, end: sum(max(min(b, end) - max(a, start), 0) for a, b in up)
+        before = [0]  # how much of the time before each edge the host was up
+        for a, b in itertools.pairwise(edges):
+            before.append(before[-1] + (b - a if alive(a) and not self.host_off(a) else 0))
+
+        def until(at: int) -> int:
+            if not edges[0] < at < edges[-1]:
+                return before[-1] if at >= edges[-1] else 0
+            place = bisect_right(edges, at) - 1
+            a, b = edges[place], edges[place + 1]
+            return before[place] + (before[place + 1] - before[place]) * (at - a) // (b - a)
+
+        return lambda start, end: max(until(end) - until(start), 0)
 
     def _sum(self, card: str, bucket: int) -> int:
         return sum(self._leaves(card, bucket).values())

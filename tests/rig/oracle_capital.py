@@ -66,6 +66,15 @@ def value(asset: Any, calendar: Calendar, at: int) -> Fraction:
 
 
 def _points(asset: Any) -> list[tuple[dt.date, Fraction]]:
+    if id(asset) not in _known:
+        _known[id(asset)] = asset, _worth(asset)
+    return _known[id(asset)][1]
+
+
+_known: dict[int, tuple[Any, list[tuple[dt.date, Fraction]]]] = {}
+
+
+def _worth(asset: Any) -> list[tuple[dt.date, Fraction]]:
     price, rest = nano(asset.price), nano(asset.residual)
     points = [(asset.in_service, price)]
     if asset.method == "market":
@@ -122,13 +131,14 @@ def _rented(asset: Any, calendar: Calendar, up: Callable[[int, int], int]) -> Sp
         day = calendar.midnight(calendar.day(at - 1))
         return math.floor(rate * up(max(day, start), until(at)) / HOUR)
 
-    whole = cache(lambda day: today(calendar.midnight(day + dt.timedelta(days=1))))
     first = calendar.day(start)
+    whole = [0]  # up to the end of each day
 
     def spent(at: int) -> int:
         days = (calendar.day(at - 1) - first).days
-        before = sum(whole(first + dt.timedelta(days=n)) for n in range(days))
-        return before + today(at) if days >= 0 else 0
+        while len(whole) <= days:
+            whole.append(whole[-1] + today(calendar.midnight(first + dt.timedelta(len(whole)))))
+        return whole[days] + today(at) if days >= 0 else 0
 
     return spent
 
