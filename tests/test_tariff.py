@@ -228,6 +228,21 @@ def test_two_years_of_the_german_spot_market(tmp_path: Path) -> None:
     assert abs(total - expected) <= len(found) / 2
 
 
+def test_other_prices_in_a_series_build_the_kept_days_again(tmp_path: Path) -> None:
+    told = tmp_path / "prices.csv"
+    entry = Electricity(from_=dt.date(2026, 1, 1), series=str(told), host_watts=1000)
+    made = settings("A", electricity=[entry])
+    kept = ledger(tmp_path / "ledger", [attempt("r", 0, 3600)])
+    period = month_of("2026-10", made.zone)
+    cost = []
+    for price in ("0.25", "0.5", "-0.125"):
+        told.write_text(f"instant,price_per_kwh\n2026-10-05T08:00Z,{price}\n")
+        document = month(kept, made, period, period.to_ns + 10**16)
+        cost.append(document["cost_nano"]["energy"])
+    assert (tmp_path / "ledger" / "derived" / "2026-10-05").is_dir()
+    assert cost == [250_000_000, 500_000_000, -125_000_000]
+
+
 MISSING = """[[hardware]]
 name = "box"
 price = "100"
