@@ -76,12 +76,15 @@ def _converted(
     """Bills of days as one in the rig's currency; a day without a rate is not priced."""
     whole, rates = Bill(), dict[Rate, None]()
     for day, bill in zip(days, by_day, strict=True):
+        if not bill.priced:
+            whole += bill
+            continue
         try:
             rates[rate_at(settings, sheet.currency, settings.rig.currency, day.from_ns)] = None
             whole += _in_currency(bill, sheet, settings, day.from_ns)
         except NoRate as error:
-            reasons = {str(error): bill.priced} if bill.priced else {}
-            whole += Bill(requests=bill.requests, unpriced={**bill.unpriced, **reasons})
+            reasons = {**bill.unpriced, str(error): bill.priced}
+            whole += Bill(requests=bill.requests, unpriced=reasons)
     foreign = sheet.currency != settings.rig.currency
     return Billed(name, sheet, whole, tuple(rates) if foreign else ())
 
