@@ -16,7 +16,9 @@ from collector.clock import SECOND_NS
 # Further apart two tellings do not end; so whoever reads this far beyond a span has both of each.
 NEARBY_NS: Final = 300 * SECOND_NS
 IDS: Final = ("shared_request", "shared_response")
-NEAREST: Final = ("tap", "router", "_log", "plugin", "otlp")
+# How far a source stands from the engine, by the first of these that its name holds: a spend log
+# of LiteLLM is no engine's log.
+NEAREST: Final = {"tap": 0, "router": 1, "litellm": 3, "_log": 2, "otlp": 4}
 USAGE: Final = ("engine", "derived", "estimated", "missing")
 TIMES: Final = ("received_at_ns", "start_ns", "end_ns")
 LISTS: Final = ("gpus", "prefix", "prefix_tokens")
@@ -46,7 +48,7 @@ def joined(tellings: pl.DataFrame) -> pl.DataFrame:
 def _rank() -> pl.Expr:
     """How far a source stands from the engine."""
     rank = pl.lit(len(NEAREST))
-    for place, name in reversed(list(enumerate(NEAREST))):
+    for name, place in reversed(NEAREST.items()):
         bears = pl.col("source").str.contains(name, literal=True)
         rank = pl.when(bears).then(place).otherwise(rank)
     return rank

@@ -62,7 +62,7 @@ def test_ids_join_in_a_chain(tmp_path: Path) -> None:
         tmp_path,
         told("tap", "1", 0, 10, response_id="c1", output_tokens=5),
         told("router", "2", 0, 10, response_id="c1", request_id="q", output_tokens=6),
-        told("litellm_plugin", "3", 0, 11, request_id="q", output_tokens=7),
+        told("litellm", "3", 0, 11, request_id="q", output_tokens=7),
     )
     assert counts(found) == (1, 1, 5, 10)
 
@@ -77,7 +77,7 @@ def test_a_client_that_knows_nothing_of_a_second_try_tells_of_the_one_that_answe
         told("tap", "2", 12, 20, card="B", request_id="q", output_tokens=None),
         told("router", "1", 0, 12, request_id="q", attempt_no=1, **none),
         told("router", "2", 12, 20, card="B", request_id="q", attempt_no=2, output_tokens=None),
-        told("litellm_plugin", "1", -1, 21, engine="on-A", request_id="q", output_tokens=30),
+        told("litellm", "1", -1, 21, engine="on-A", request_id="q", output_tokens=30),
     )
     assert counts(found) == (2, 1, 30, 20)
 
@@ -133,7 +133,7 @@ SCHEMA = {
     "prefix_tokens": pl.List(pl.Int64),
     "is_request": pl.Boolean,
 }
-SOURCES = ["tap", "router", "engine_log", "litellm_plugin", "otlp", "other"]
+SOURCES = ["tap", "router", "engine_log", "litellm", "litellm_log", "otlp", "other"]
 TELLING = st.fixed_dictionaries(
     {
         "source": st.sampled_from(SOURCES),

@@ -18,8 +18,11 @@ LABELS = ("model", "project", "session", "key", "wait_ns")
 
 def rank(attempt: Attempt) -> tuple[int, str, str]:
     """Nearest to the engine first."""
-    near = ["tap", "router", "_log", "plugin", "otlp", ""]
-    return next(n for n, name in enumerate(near) if name in attempt.source), *name(attempt)
+    source = attempt.source
+    if "litellm" in source:
+        return 3, *name(attempt)
+    near = ["tap", "router", "_log", "nothing", "otlp", ""]
+    return next(n for n, word in enumerate(near) if word in source), *name(attempt)
 
 
 def name(attempt: Attempt) -> tuple[str, str]:
