@@ -31,6 +31,8 @@ BENCHMARKS = {
     "sim_ttft_tight_ratio": Benchmark(fleet_sim.measure_tight, Target("at most", 0.9)),
     "report_1m_s": Benchmark(books.measure_report, Target("at most", 3.0)),
     "day_33k_built_s": Benchmark(books.measure_day, Target("at most", 1.0)),
+    "report_10m_s": Benchmark(books.measure_large_report, Target("at most", 10.0)),
+    "day_330k_built_s": Benchmark(books.measure_large_day, Target("at most", 5.0)),
     "router_first_byte_added_p50_ms": Benchmark(door.measure_p50, Target("at most", 1.0)),
     "router_first_byte_added_p99_ms": Benchmark(door.measure_p99, Target("at most", 10.0)),
     "router_json_per_s": Benchmark(door.measure_json, Target("at least", 3000)),

@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 START_S = 90.0
@@ -45,6 +46,37 @@ def running(command: Sequence[str], health: str, log: Path) -> Iterator[subproce
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ended well: how long it took, its largest memory, and what it printed."""
+
+    seconds: float
+    peak_b: int
+    output: str
+
+
+def timed(command: Sequence[str], *, cores: set[int] | None = None, shown: bool = False) -> Ran:
+    """Run a command to its end, held to some cores; `shown` lets its progress be seen.
+
+    Raises CalledProcessError where it fails.
+    """
+    if cores is not None:  # libraries count the cores that they may use when they are loaded
+        command = ["taskset", "--cpu-list", ",".join(map(str, sorted(cores))), *command]
+    start = time.perf_counter()
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=None if shown else subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        output = process.stdout.read() if process.stdout is not None else ""
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Ran(time.perf_counter() - start, usage.ru_maxrss * 1024, output)
 
 
 def rigledger(config: Path, *words: str) -> list[str]:

@@ -1,17 +1,23 @@
 """The benchmarks run, tell what they found, and judge it; how fast anything is, no test says."""
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from bench import books, ingest, page, tap
+from analytics.read import Ledger
+from bench import books, crowd, ingest, page, tap
 from bench.__main__ import BENCHMARKS, Benchmark, chosen, run
 from bench.attempts import START_NS, attempt, batches, encode
+from bench.children import rigledger
 from bench.result import Result, Target, figure, spread, table
 from collector.clock import to_ns
 from collector.decode import decode
 from collector.events import Attempt
+from collector.store import Store
 
 
 def answers(value: float) -> Benchmark:
@@ -115,6 +121,52 @@ def test_a_small_month_is_reported_and_a_day_of_it_built(tmp_path: Path) -> None
     assert [report.unit, day.unit] == ["s", "s"]
     assert "400 requests" in report.notes
     assert "200 requests" in day.notes
+
+
+def test_a_month_written_at_once_is_reported_and_a_day_of_it_built(tmp_path: Path) -> None:
+    report = books.measure_large_report(tmp_path, requests_a_day=700, days=2, rounds=1)
+    day = books.measure_large_day(tmp_path, requests_a_day=700, days=2, rounds=1)
+    assert [report.name, day.name] == ["report_10m_s", "day_330k_built_s"]
+    assert "1,400 requests" in report.notes
+    assert "700 requests" in day.notes
+    assert all("MiB of memory" in found.notes for found in (report, day))
+    told = json.loads((tmp_path / "crowd-700-2" / "report.json").read_text(encoding="utf-8"))
+    groups = told["groups"]
+    assert [len(groups[name]) for name in ("model", "project", "card")] == [6, 6, 3]
+    # Of sixty sessions at a time, after each 30,000 requests the next sixty.
+    assert len(groups["session"]) == 60
+    # Two days of three cards; beyond, nobody watches.
+    assert told["states_ns"]["unknown"] <= (31 - 2) * 3 * 86_400 * 10**9
+    assert told["energy_uj"]["unknown_ns"] <= (31 - 2) * 3 * 86_400 * 10**9 + 3 * 10**9
+
+
+def test_the_store_takes_a_month_written_at_once_for_its_own(tmp_path: Path) -> None:
+    config = crowd.build(tmp_path / "made", requests_a_day=50, days=1)
+    with Store(config.parent / "ledger") as store:
+        assert store.hot_rows == 0
+    kept = Ledger(config.parent / "ledger")
+    assert kept.damaged() == []
+    attempts = kept.frame("attempts", 0, 2**62, ends_after_ns=0)
+    assert attempts.height == 50
+    assert attempts["event_id"].n_unique() == 50
+
+
+def test_a_report_told_twice_is_the_same_to_the_byte(tmp_path: Path) -> None:
+    config = crowd.build(tmp_path / "made", requests_a_day=300, days=2)
+    told = []
+    for threads in ("1", "2", "2"):  # built by one thread, taken from the shelf, built by two
+        file = tmp_path / f"{len(told)}.json"
+        words = ("report", "2026-10", "--json", "--out", str(file))
+        subprocess.run(
+            rigledger(config, *words),
+            check=True,
+            capture_output=True,
+            env={**os.environ, "POLARS_MAX_THREADS": threads},
+        )
+        told.append(file.read_bytes())
+        if len(told) == 2:
+            shutil.rmtree(config.parent / "ledger" / "derived")
+    assert told[0] == told[1] == told[2]
 
 
 def test_the_page_is_timed(tmp_path: Path) -> None:
