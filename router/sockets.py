@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import ipaddress
 import socket
 from typing import Any
@@ -45,6 +46,19 @@ class ProbingServer(web.Server):
         keep_alive(transport.get_extra_info("socket"))
 
 
+class Answering(ResponseHandler):
+    """One answer as it comes in. What the library finds no HTTP in the midst of a body it tells
+    nobody who waits for that body; here it does."""
+
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        """The connection has failed, and so has what is still to come of the body."""
+        super().set_exception(exc, *cause)
+        body = self._payload
+        if body is not None and not body.is_eof() and body.exception() is None:
+            known = isinstance(exc, aiohttp.ClientError)
+            body.set_exception(exc if known else aiohttp.ClientPayloadError("no HTTP"))
+
+
 class ProbingConnector(aiohttp.TCPConnector):
     """Connections to engines: probed, and one for each request.
 
@@ -56,6 +70,8 @@ class ProbingConnector(aiohttp.TCPConnector):
     def __init__(self) -> None:
         """Create it inside a running event loop."""
         super().__init__(limit=0, force_close=True, socket_factory=kept_alive)
+        answering: type[ResponseHandler] = Answering
+        self._factory = functools.partial(answering, loop=self._loop)
 
     async def _wrap_create_connection(
         self, *args: Any, addr_infos: list[Any], **kwargs: Any

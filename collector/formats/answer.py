@@ -282,7 +282,8 @@ class Observer:
         since = self._told.content_chunks - self._chunks_at_usage
         if not self.streamed or not self._counts_chunks:
             return usage
-        if since == 0 and usage.output_tokens is not None:
+        told_nothing = self._told.unreadable > 0 and self._told.content_chunks == 0
+        if told_nothing or (since == 0 and usage.output_tokens is not None):
             return usage
         return replace(usage, output_tokens=(usage.output_tokens or 0) + since, source="derived")
 
