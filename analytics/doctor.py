@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
 from analytics.doctor_prices import sheets
-from analytics.doctor_rig import cards, engines_up, ports, taps_up
+from analytics.doctor_rig import cards, engines_up, ports, ports_up
 from analytics.finding import Finding, note, ok, problem
 from collector.checkup import STEPS_DAYS, CardFacts, Facts, LedgerFacts
 from collector.clock import SECOND_NS, from_ns
@@ -33,7 +33,7 @@ def findings(settings: Settings, facts: Facts, taps: TapFacts) -> list[Finding]:
         *cards(engines, facts.cards),
         *engines_up(engines, facts),
         *ports(settings, engines),
-        *taps_up(settings, taps),
+        *ports_up(settings, taps),
     ]
 
 

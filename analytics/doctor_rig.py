@@ -1,4 +1,4 @@
-"""Findings about cards, engines and taps. Pure: facts in, findings out."""
+"""Findings about cards, engines, router and taps. Pure: facts in, findings out."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -97,31 +97,41 @@ def ports(settings: Settings, engines: list[EngineSettings]) -> Iterator[Finding
                 f"{names} have one address, {host}:{port}",
                 "give each its own url: their work cannot be told apart",
             )
-    for tap in settings.taps:
-        if split_address(tap.listen) in places.values():
+    for area, table, name, listen in _listeners(settings):
+        if split_address(listen) in places.values():
             yield problem(
-                "taps",
-                f"the tap of {tap.engine} listens where an engine answers",
-                f"choose another port than {tap.listen} under [[taps]]",
+                area,
+                f"{name} listens where an engine answers",
+                f"choose another port than {listen} under {table}",
             )
 
 
-def taps_up(settings: Settings, found: TapFacts) -> Iterator[Finding]:
-    """Each tap's port, and what waits to be sent."""
+def _listeners(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
+    """(area, table of the settings, name, address) of the router and of each tap."""
+    if settings.router.listen is not None:
+        yield "router", "[router]", "the router", settings.router.listen
+    for tap in settings.taps:
+        yield "taps", "[[taps]]", f"the tap of {tap.engine}", tap.listen
+
+
+def ports_up(settings: Settings, found: TapFacts) -> Iterator[Finding]:
+    """The router's port and each tap's, and what waits to be sent."""
     tapped = {tap.engine for tap in settings.taps}
-    for name in sorted({engine.name for engine in settings.engines} - tapped):
+    untapped = sorted({engine.name for engine in settings.engines} - tapped)
+    # The router books what it sends to any engine.
+    for name in untapped if settings.router.listen is None else ():
         yield note(
             "taps",
             f"{name} has no tap: its requests are not in the books",
             "add [[taps]] and send its clients there",
         )
-    for tap in settings.taps:
-        if found.listening[tap.listen]:
-            yield ok("taps", f"the tap of {tap.engine} listens on {tap.listen}")
+    for area, _, name, listen in _listeners(settings):
+        if found.listening[listen]:
+            yield ok(area, f"{name} listens on {listen}")
         else:
             yield problem(
-                "taps",
-                f"nobody listens on {tap.listen}, the tap of {tap.engine}",
+                area,
+                f"nobody listens on {listen}, {name}",
                 "start `rigledger up` or `rigledger route`",
             )
     if found.waiting:
@@ -133,6 +143,6 @@ def taps_up(settings: Settings, found: TapFacts) -> Iterator[Finding]:
     if found.refused:
         yield note(
             "taps",
-            f"the collector refused {found.refused:,} events of the taps",
+            f"the collector refused {found.refused:,} events of the router and the taps",
             "the router's log says why; they are kept in its spool",
         )

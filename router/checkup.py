@@ -1,4 +1,4 @@
-"""What the taps look like from outside: who listens, and what waits for the collector."""
+"""What router and taps look like from outside: who listens, and what waits for the collector."""
 
 import socket
 import sqlite3
@@ -15,9 +15,9 @@ CONNECT_S = 2.0
 
 @dataclass(frozen=True)
 class TapFacts:
-    """The taps. `listening` by the tap's address; `waiting` and `refused` events of the spool.
+    """Router and taps. `listening` by address; `waiting` and `refused` events of their spool.
 
-    Both are None while a process holds the spool: it alone knows then.
+    The latter two are None while a process holds the spool: it alone knows then.
     """
 
     listening: dict[str, bool]
@@ -26,8 +26,11 @@ class TapFacts:
 
 
 def gather(settings: Settings) -> TapFacts:
-    """Look at every tap of the settings and at their spool; changes nothing, never raises."""
-    listening = {tap.listen: _listens(tap.listen) for tap in settings.taps}
+    """Look at every port of the settings and at their spool; changes nothing, never raises."""
+    ports = [tap.listen for tap in settings.taps]
+    if settings.router.listen is not None:
+        ports.append(settings.router.listen)
+    listening = {port: _listens(port) for port in ports}
     waiting, refused = _backlog(settings.store_path() / f"spool-{SOURCE}.sqlite")
     return TapFacts(listening, waiting, refused)
 

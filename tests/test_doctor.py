@@ -26,6 +26,7 @@ from collector.settings import (
     Electricity,
     EngineSettings,
     Hardware,
+    RouterSettings,
     Settings,
     StoreSettings,
     Tap,
@@ -296,11 +297,26 @@ def test_taps():
     assert [(each.level, each.text) for each in found(tapped=tapped)] == [
         ("problem", "nobody listens on 127.0.0.1:9001, the tap of e0"),
         ("note", "1,200 events wait for the collector"),
-        ("note", "the collector refused 3 events of the taps"),
+        ("note", "the collector refused 3 events of the router and the taps"),
     ]
     assert found(tapped=TapFacts(TAPS.listening, None, None)) == []
     (only,) = found(changed(WELL, taps=WELL.taps[:1]))
     assert only.text == "e1 has no tap: its requests are not in the books"
+
+
+def test_the_router():
+    front = changed(WELL, taps=[], router=RouterSettings(listen="127.0.0.1:8080"))
+    listens = TapFacts({"127.0.0.1:8080": True}, 0, 0)
+    assert found(front, tapped=listens) == []
+    assert ok("router", "the router listens on 127.0.0.1:8080") in doctor.findings(
+        front, FACTS, listens
+    )
+    (only,) = found(front, tapped=TapFacts({"127.0.0.1:8080": False}, 0, 0))
+    assert (only.level, only.area) == ("problem", "router")
+    assert only.text == "nobody listens on 127.0.0.1:8080, the router"
+    looped = changed(front, router=RouterSettings(listen="127.0.0.1:8002"))
+    (only,) = found(looped, tapped=TapFacts({"127.0.0.1:8002": True}, 0, 0))
+    assert only.text == "the router listens where an engine answers"
 
 
 def test_lines_and_json():
@@ -365,6 +381,8 @@ def test_taps_and_spool_are_looked_at(tmp_path):
         assert taps.gather(settings) == TapFacts(
             {listen: True, f"127.0.0.1:{nowhere}": False}, 0, 0
         )
+        front = changed(settings, taps=[], router=RouterSettings(listen=listen))
+        assert taps.gather(front).listening == {listen: True}
     spool = Spool(tmp_path / "spool-tap.sqlite")
     spool.append([b"{}", b"{}"])
     assert taps.gather(settings).waiting is None
