@@ -10,10 +10,12 @@ import msgspec
 
 from collector.clock import PLACED, boot_ns
 from collector.events import Attempt, Route
+from collector.formats.answer import Told
 from collector.formats.usage import count, part
 from collector.settings import EngineSettings, Settings
 from router.decision import Asked, Decision, Outcome
 from router.engines import Assignments
+from router.estimates import estimated, is_untold, with_hit
 from router.fleet import Fleet, FleetEngine, NoOtherEngine
 from router.labels import Labels
 from router.live_card import LiveCard
@@ -27,11 +29,13 @@ class Choice:
     """The engine chosen for one attempt, and the decision behind it.
 
     `conversation` is the key of the prompt up to its first message, which all turns share.
+    `goes_on`: the engine itself keeps what came before, so that the prompt is not seen here whole.
     """
 
     engine: EngineSettings
     decision: Decision
     conversation: str | None
+    goes_on: bool = False
     began: bool = False
 
 
@@ -98,7 +102,9 @@ class Chooser:
             now_ns,
         )
         own = prefix.keys[prefix.shared :]
-        return self._choice(decision, own[0] if own else None)
+        choice = self._choice(decision, own[0] if own else None)
+        choice.goes_on = bool(asked.get("previous_response_id") or asked.get("conversation"))
+        return choice
 
     def instead(self, choice: Choice, now_ns: int) -> Choice | None:
         """Another engine for a request that this one has not begun, None where there is none."""
@@ -106,19 +112,26 @@ class Chooser:
             decision = self._fleet.exclude(choice.decision, choice.engine.name, now_ns)
         except NoOtherEngine:
             return None
-        return self._choice(decision, choice.conversation)
+        other = self._choice(decision, choice.conversation)
+        other.goes_on = choice.goes_on
+        return other
 
     def first_token(self, choice: Choice, at_ns: int) -> None:
         """Its prompt is no longer waited for."""
         self._fleet.first_token(choice.decision, at_ns)
 
-    def finished(self, choice: Choice, event: Attempt, now_ns: int) -> Attempt:
-        """The attempt is over: free what it reserved, learn from it, tell the decision with it."""
+    def finished(self, choice: Choice, event: Attempt, told: Told, now_ns: int) -> Attempt:
+        """The attempt is over: free what it reserved, learn from it, tell the decision with it,
+        and estimate what its answer did not tell."""
         decision = choice.decision
-        self._fleet.finished(decision, _outcome(event), now_ns)
         prefix = decision.asked.prefix
+        if is_untold(event) and not choice.goes_on:
+            self._fleet.emitted(told.content_chunks, told.text_bytes)
+            learned = self._fleet.tokens_per_byte
+            event = estimated(event, told, prefix, learned, decision.tokens_per_byte)
+        self._fleet.finished(decision, _outcome(event), now_ns)
         return msgspec.structs.replace(
-            event,
+            with_hit(event, decision.inferred_hit_tokens),
             prefix=list(prefix.keys),
             prefix_tokens=list(prefix.tokens),
             route=msgspec.convert(decision.route(), Route),
@@ -158,4 +171,5 @@ def _outcome(event: Attempt) -> Outcome:
         ttft_ns=None if event.ttft_ns is None else max(0, event.ttft_ns - before_ns),
         duration_ns=max(0, event.duration_ns - before_ns),
         prompt_ms=float(prompt_ms) if isinstance(prompt_ms, int | float) else None,
+        estimated=event.usage_source == "estimated",
     )

@@ -72,7 +72,7 @@ class Outcome:
     """What became of a request. Tokens and times as the contract has them; None is unknown.
 
     `ttft_ns` and `duration_ns` count from the decision. `prompt_ms` is the engine's own figure for
-    computing the uncached prompt.
+    computing the uncached prompt. `estimated`: the engine told no tokens, and these were estimated.
     """
 
     status: Status
@@ -82,14 +82,16 @@ class Outcome:
     ttft_ns: int | None = None
     duration_ns: int | None = None
     prompt_ms: float | None = None
+    estimated: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Decision:
     """One choice with its reasons; what came of it is filled in at the end.
 
-    `regret_ms` is the time to the first token as it was, less the least that any other card was
-    estimated to need: above zero, another card might have been quicker.
+    `inferred_hit_tokens` is what the time to the first token says of the hit, where the engine says
+    nothing. `regret_ms` is the time to the first token as it was, less the least that any other
+    card was estimated to need: above zero, another card might have been quicker.
     """
 
     number: int
@@ -103,6 +105,7 @@ class Decision:
     shadow_policy: str | None = None
     shadow: str | None = None
     actual_hit_tokens: int | None = None
+    inferred_hit_tokens: int | None = None
     regret_ms: int | None = None
     tokens_per_byte: float = field(default=0.25, repr=False)
 

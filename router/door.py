@@ -213,7 +213,7 @@ class Door(Gate):
         if event.response_id:
             self._remember(event.response_id, engine.name)
         event = msgspec.structs.replace(event, attempt_no=passing.attempt_no)
-        told = self._chooser.finished(choice, event, boot_ns())
+        told = self._chooser.finished(choice, event, passing.watch.told, boot_ns())
         del self._choices[id(passing)]
         return told
 

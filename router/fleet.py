@@ -13,7 +13,7 @@ from router.decision import Asked, Decision, Outcome, State
 from router.learning import TOLD_TOKENS_MIN, learn
 from router.live_card import LiveCard
 from router.policies import POLICIES, REMEMBER_ALL
-from router.rates import TOKENS_PER_BYTE_PRIOR, Mean
+from router.rates import OUTPUT_TOKENS_MIN, TOKENS_PER_BYTE_PRIOR, Mean
 
 INDEX_TOKENS = 524_288
 
@@ -78,10 +78,12 @@ class Fleet:
         self._turns: Counter[tuple[str, ...]] = Counter()
         self._numbers = 0
         self._tokens_per_byte = Mean(TOKENS_PER_BYTE_PRIOR)
+        self._emitted_per_byte = Mean(TOKENS_PER_BYTE_PRIOR)
 
     @property
     def tokens_per_byte(self) -> float:
-        """Tokens per byte of a prompt's text, as learned from the engines' counts."""
+        """Tokens per byte of a prompt's text, as learned from the engines' counts; before there
+        are any, of what they emit."""
         return self._tokens_per_byte.value
 
     def candidates(self, model: str | None) -> tuple[str, ...]:
@@ -114,8 +116,12 @@ class Fleet:
         return retried
 
     def first_token(self, decision: Decision, now_ns: int) -> None:
-        """The request's first token is there: its prompt is no longer waited for."""
-        if self._cards[decision.chosen].first_token(decision.number, now_ns) is not None:
+        """The request's first token is there: its prompt is no longer waited for.
+
+        Of an answer that comes whole, its first byte: when its first token was there is not seen.
+        """
+        flight = self._cards[decision.chosen].first_token(decision.number, now_ns)
+        if flight is not None and flight.streams:
             decision.note_ttft(now_ns - decision.at_ns)
 
     def finished(self, decision: Decision, outcome: Outcome, now_ns: int) -> None:
@@ -129,7 +135,7 @@ class Fleet:
                 card.index.drop(decision.asked.prefix.keys[flight.keys_before :])
             return
         ttft_ns = outcome.ttft_ns
-        if ttft_ns is None and flight.first_token_ns is not None:
+        if ttft_ns is None and flight.streams and flight.first_token_ns is not None:
             ttft_ns = flight.first_token_ns - decision.at_ns
         if ttft_ns is not None:
             decision.note_ttft(ttft_ns)
@@ -138,6 +144,12 @@ class Fleet:
         learn(card, flight, decision, outcome, ttft_ns)
         for peer in self._peers[card.name]:
             peer.assume(card)
+
+    def emitted(self, chunks: int, text_bytes: int) -> None:
+        """A stream of an engine that tells no usage: each chunk stands for a token."""
+        if chunks >= OUTPUT_TOKENS_MIN and text_bytes:
+            self._emitted_per_byte.learn(_ratio(chunks / text_bytes))
+            self._tokens_per_byte.assume(self._emitted_per_byte.value)
 
     def health(self, engine: str, up: bool, now_ns: int) -> None:
         """An engine went down or came back."""
@@ -192,6 +204,10 @@ class Fleet:
 
     def _learn_text(self, decision: Decision, outcome: Outcome) -> None:
         estimated = decision.asked.prefix.input_tokens
-        if outcome.input_tokens and estimated >= TOLD_TOKENS_MIN:
+        if outcome.input_tokens and not outcome.estimated and estimated >= TOLD_TOKENS_MIN:
             ratio = outcome.input_tokens / estimated * decision.tokens_per_byte
-            self._tokens_per_byte.learn(min(1.0, max(0.05, ratio)))
+            self._tokens_per_byte.learn(_ratio(ratio))
+
+
+def _ratio(tokens_per_byte: float) -> float:
+    return min(1.0, max(0.05, tokens_per_byte))

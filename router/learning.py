@@ -18,7 +18,11 @@ def learn(
     if outcome.output_tokens is not None:
         card.output.learn(outcome.output_tokens)
     _learn_prefill(card, flight, outcome, ttft_ns)
-    _correct(card, flight, decision, outcome, ttft_ns)
+    actual = _actual_hit(card, flight, decision, outcome, ttft_ns)
+    if actual is not None:
+        if outcome.cache_read_tokens is None:
+            decision.inferred_hit_tokens = actual[0]
+        _correct(card, flight, decision, *actual)
 
 
 def _learn_prefill(card: LiveCard, flight: Flight, outcome: Outcome, ttft_ns: int | None) -> None:
@@ -37,7 +41,7 @@ def _learn_prefill(card: LiveCard, flight: Flight, outcome: Outcome, ttft_ns: in
 
 
 def _correct(
-    card: LiveCard, flight: Flight, decision: Decision, outcome: Outcome, ttft_ns: int | None
+    card: LiveCard, flight: Flight, decision: Decision, hit_tokens: int, prompt_tokens: int
 ) -> None:
     """Compare the predicted with the actual hit, as shares of the prompt; believe accordingly.
 
@@ -47,10 +51,6 @@ def _correct(
     engine has just computed them. A hit as predicted lets the budget grow a little; one far beyond
     what was predicted, by a good step.
     """
-    actual = _actual_hit(card, flight, decision, outcome, ttft_ns)
-    if actual is None:
-        return
-    hit_tokens, prompt_tokens = actual
     if decision.hit_tokens < TOLD_TOKENS_MIN and hit_tokens < TOLD_TOKENS_MIN:
         return
     asked = decision.asked

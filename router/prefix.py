@@ -31,13 +31,15 @@ _ATTACHED = frozenset(
 class Prefix:
     """`keys[i]` names the first `tokens[i]` tokens, estimated; the whole prompt comes last.
 
-    The first `shared` keys cover nothing but tools and system prompt. A batch of prompts and what
-    is no prompt (embeddings) have no keys.
+    The first `shared` keys cover nothing but tools and system prompt. `text_bytes` of the prompt
+    are text and were counted at the tokens per byte of that moment. A batch of prompts and what is
+    no prompt (embeddings) have no keys.
     """
 
     keys: tuple[str, ...] = ()
     tokens: tuple[int, ...] = ()
     shared: int = 0
+    text_bytes: int = 0
 
     @property
     def input_tokens(self) -> int:

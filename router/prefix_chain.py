@@ -61,15 +61,16 @@ class Chain:
         text_tokens = round(self._text_bytes * self._tokens_per_byte)
         self._tokens.append(text_tokens + self._extra_tokens)
 
-    def told(self) -> tuple[tuple[str, ...], tuple[int, ...], int]:
-        """Keys, tokens and the number shared; if too many, the shared and the latest."""
+    def told(self) -> tuple[tuple[str, ...], tuple[int, ...], int, int]:
+        """Keys, tokens, the number shared, bytes of text; if too many, the shared and the latest
+        keys."""
         keys, tokens = self._keys, self._tokens
         if len(keys) > KEYS_MAX:
             shared = min(self.shared, KEYS_MAX // 2)
             tail = len(keys) - KEYS_MAX + shared
             keys, tokens = keys[:shared] + keys[tail:], tokens[:shared] + tokens[tail:]
             self.shared = shared
-        return tuple(keys), tuple(tokens), self.shared
+        return tuple(keys), tuple(tokens), self.shared, self._text_bytes
 
     def _put(self, data: bytes) -> None:
         # With its length before it, no piece can pass for two.

@@ -56,6 +56,8 @@ class Watch:
         self._http_status: int | None = None
         self._ended_ns: int | None = None
         self._status: Status = "client_abort"
+        # What the answer told, once the event is made.
+        self.told = Told()
 
     def dispatched(self) -> None:
         """The request's body begins to go to the engine."""
@@ -89,7 +91,7 @@ class Watch:
 
     def event(self, event_id: str, origin: Origin, engine: EngineSettings) -> Attempt:
         """The request as an event, after its end."""
-        told = self._observer.finish()
+        told = self.told = self._observer.finish()
         if self._status == "ok" and (self._observer.failed or self._cut_short(told)):
             self._status = "upstream_error"
         duration_ns = (self._ended_ns or boot_ns()) - self._arrived_ns

@@ -10,7 +10,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from collector.formats import anthropic, llama_cpp, ndjson, ollama, openai, responses, sglang, sse
+from collector.formats import (
+    anthropic,
+    emitted,
+    llama_cpp,
+    ndjson,
+    ollama,
+    openai,
+    responses,
+    sglang,
+    sse,
+)
 from collector.formats.body import Body
 from collector.formats.heard import Heard
 from collector.formats.usage import Usage, count, name
@@ -62,7 +72,11 @@ _PART = msgspec.json.Decoder(_Part)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an answer told. Instants are the ones given to `feed`, ns."""
+    """What an answer told. Instants are the ones given to `feed`, ns.
+
+    `text_bytes` is how much it emitted: of a stream that is counted by its `content_chunks`, and of
+    a whole answer that tells no usage.
+    """
 
     usage: Usage = field(default_factory=Usage)
     response_id: str | None = None
@@ -72,6 +86,7 @@ class Told:
     generation_ns: int | None = None
     wait_ns: int | None = None
     content_chunks: int = 0
+    text_bytes: int = 0
     unreadable: int = 0
 
 
@@ -148,6 +163,8 @@ class Observer:
         elif self._body is not None:
             for document in self._body.documents():
                 self._document(document, None)
+                if self._usage.source == "missing" and not self._timings:
+                    self._told = replace(self._told, text_bytes=emitted.of_document(document))
         self._events = self._body = None
         return replace(self._told, usage=self._total())
 
@@ -192,7 +209,7 @@ class Observer:
             return False
         self._note_names(told)
         if self.streamed and self._counts_chunks and _carries_token(told):
-            self._note_token(at_ns)
+            self._note_token(at_ns, _text_bytes(told))
         self._note_usage(told)
         return True
 
@@ -210,17 +227,18 @@ class Observer:
             wait_ns=_known(heard.wait_ns, told.wait_ns),
         )
         if self.streamed and self._counts_chunks and heard.token:
-            self._note_token(at_ns)
+            self._note_token(at_ns, heard.text_bytes)
         if heard.usage.source != "missing":
             self._usage = heard.usage.filled_from(self._usage)
             if heard.usage.output_tokens is not None:
                 self._chunks_at_usage = self._told.content_chunks
 
-    def _note_token(self, at_ns: int | None) -> None:
+    def _note_token(self, at_ns: int | None, text_bytes: int) -> None:
         first = self._told.first_token_ns
         self._told = replace(
             self._told,
             content_chunks=self._told.content_chunks + 1,
+            text_bytes=self._told.text_bytes + text_bytes,
             first_token_ns=at_ns if first is None else first,
         )
 
@@ -292,6 +310,11 @@ def _carries_token(told: _Part) -> bool:
     if isinstance(told.content, str) and told.content:
         return True
     return any(openai.carries_token(choice.delta, choice.text) for choice in told.choices or ())
+
+
+def _text_bytes(told: _Part) -> int:
+    deltas = (emitted.text_bytes(c.delta) + emitted.text_bytes(c.text) for c in told.choices or ())
+    return sum(deltas) + (emitted.text_bytes(told.content) if isinstance(told.content, str) else 0)
 
 
 _STREAMS: dict[str, Callable[[], sse.Reader | ndjson.Reader]] = {

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from collector.formats.emitted import text_bytes
 from collector.formats.heard import Heard
 from collector.formats.usage import Usage, count, name, numbers
 
@@ -53,6 +54,7 @@ def hear(document: bytes) -> Heard:
         model=name(told.model),
         finish_reason=name(told.stop_reason) or name(delta.get("stop_reason")),
         token=told.type == "content_block_delta" and any(delta.get(f) for f in _DELTA_FIELDS),
+        text_bytes=text_bytes(delta),
         done=told.type == "message_stop",
         failed=told.type == "error",
     )

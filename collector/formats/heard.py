@@ -7,7 +7,8 @@ from collector.formats.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """`token`: it carries output; `done`: nothing comes after it; `failed`: it tells an error.
+    """`token`: it carries output, of `text_bytes`; `done`: nothing comes after it; `failed`: it
+    tells an error.
 
     `generation_ns` is the time from the first token to the last, `wait_ns` the time queued before
     computing, where the engine tells them.
@@ -18,6 +19,7 @@ class Heard:
     model: str | None = None
     finish_reason: str | None = None
     token: bool = False
+    text_bytes: int = 0
     done: bool = False
     failed: bool = False
     generation_ns: int | None = None

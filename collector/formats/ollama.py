@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from collector.formats.emitted import text_bytes
 from collector.formats.heard import Heard
 from collector.formats.usage import Usage, count, name, part
 
@@ -51,6 +52,7 @@ def hear(document: bytes) -> Heard:
         model=name(told.model),
         finish_reason=name(told.done_reason),
         token=bool(told.response or told.thinking) or _speaks(told.message),
+        text_bytes=sum(map(text_bytes, (told.response, told.thinking, told.message))),
         done=told.done is True,
         failed=bool(told.error),
         generation_ns=count(told.eval_duration),

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from collector.formats.emitted import text_bytes
 from collector.formats.heard import Heard
 from collector.formats.usage import Usage, count, name, numbers, part
 
@@ -43,6 +44,7 @@ def hear(document: bytes) -> Heard:
         and told.type.endswith(".delta")
         and isinstance(told.delta, str)
         and bool(told.delta),
+        text_bytes=text_bytes(told.delta),
         done=told.type in _ENDS,
         failed=told.type in _FAILED or (is_whole and whole.status == "failed"),
     )
