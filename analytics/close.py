@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from analytics.books import DAY_NS, LOOKBACK_NS
+from analytics.books import DAY_NS, LOOKBACK_NS, around_ns
 from analytics.charges import charges
 from analytics.identities import BrokenIdentity
 from analytics.month import account
@@ -61,8 +61,9 @@ def charged(shelf: Shelf, period: Period, total_nano: int) -> list[dict[str, Any
 
 
 def require_over(settings: Settings, period: Period, now_ns: int) -> None:
-    """Raise ClosingRefused while a month runs or its newest gap may still become active."""
-    resolved_ns = period.to_ns + settings.usage.active_gap_ns
+    """Raise ClosingRefused while a month runs, or a request after it may still decide on its newest
+    gap, at twice the gap as well."""
+    resolved_ns = period.to_ns + around_ns(settings)
     if now_ns < resolved_ns:
         at = instant(resolved_ns).astimezone(settings.zone)
         raise ClosingRefused(

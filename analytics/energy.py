@@ -8,7 +8,6 @@ Within an interval the time without requests receives the card's idle draw, the 
 the requests. Intervals are cut at local midnight, so that no day's energy waits for another day.
 """
 
-import datetime as dt
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -146,8 +145,9 @@ def _cut(intervals: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     bounds = pl.int_ranges(start // BUCKET_NS + 1, (end - 1) // BUCKET_NS + 1)
     crossed = intervals.with_row_index("_row").with_columns(bound=bounds).explode("bound")
     crossed = crossed.drop_nulls("bound").with_columns(bound=pl.col("bound") * BUCKET_NS)
-    midnight = _local("bound", zone).dt.time() == dt.time()
-    inner = crossed.filter(pl.col("gap") | midnight).select("_row", "bound")
+    # Where the clocks skip midnight, the day begins at one.
+    day, before = (_local(at, zone).dt.date() for at in ("bound", pl.col("bound") - 1))
+    inner = crossed.filter(pl.col("gap") | (day != before)).select("_row", "bound")
     outer = intervals.with_row_index("_row").select("_row", bound=start)
     cut = pl.concat([outer, inner]).sort("_row", "bound")
     cut = cut.join(intervals.with_row_index("_row"), on="_row", maintain_order="left")
@@ -227,8 +227,8 @@ def _idle_draw(pieces: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _local(column: str, zone: ZoneInfo) -> pl.Expr:
-    instant = pl.from_epoch(pl.col(column), time_unit="ns").dt.replace_time_zone("UTC")
+def _local(at: str | pl.Expr, zone: ZoneInfo) -> pl.Expr:
+    instant = pl.from_epoch(at, time_unit="ns").dt.replace_time_zone("UTC")
     return instant.dt.convert_time_zone(zone.key)
 
 

@@ -33,7 +33,7 @@ from analytics.utilization import Peak
 from collector.settings import Settings
 from collector.touched import HOUR_NS
 
-RULES = 7  # raise it whenever the same events and settings would give other figures
+RULES = 8  # raise it whenever the same events and settings would give other figures
 PEAK_DAYS_NS = 90 * DAY_NS
 CHUNK_DAYS = 31
 CHUNK_ATTEMPTS = 100_000  # bounds the memory of a build
@@ -180,7 +180,7 @@ class Shelf:
             return replace(day, details=self._anew(span))
         if not (span.is_over and self._born):
             return day
-        until = _sampled_until(books, span.to_ns, self.now_ns)
+        until = _sampled_until(books, span.to_ns)
         return replace(day, details=self._shelved(span)) if self._put(span, day, until) else day
 
     def _taken(self, span: Span) -> Day | None:
@@ -264,7 +264,14 @@ class Shelf:
         off = clip(host.off, span.from_ns, span.to_ns)
         return [breaks.tolist(), steps, off.tolist(), clip(host.twice, 0, until_ns).tolist()]
 
+    def _settled_until(self, sampled_until_ns: int) -> int:
+        """Until when samples matter, as far as it has passed: readings have their period and their
+        series from a whole UTC day, so a day kept before that one was over is built once more."""
+        whole_ns = -(-sampled_until_ns // DAY_NS) * DAY_NS
+        return whole_ns if whole_ns <= self.now_ns else sampled_until_ns
+
     def _fingerprint(self, span: Span, sampled_until_ns: int, *, recalls: bool) -> str:
+        sampled_until_ns = self._settled_until(sampled_until_ns)
         around = around_ns(self.settings)
         before = around + RECALL_NS if recalls else around
         hours = [
@@ -291,15 +298,15 @@ def _assumptions(settings: Settings, ledger: Ledger) -> str:
     return _digest(msgspec.json.encode([*parts, gap, other, meters, series]))
 
 
-def _sampled_until(books: Books, end_ns: int, now_ns: int) -> int:
+def _sampled_until(books: Books, end_ns: int) -> int:
     """Until when news of samples matters to a day: the first reading of every card and meter
-    after it."""
+    after it, where none came yet as far as one may reach back."""
     intervals = pl.concat([books.intervals, books.metered])
     before = intervals.filter(pl.col("from_ns") < end_ns)["card"].unique()
     after = intervals.filter(pl.col("at_ns") >= end_ns, pl.col("card").is_in(before.implode()))
     firsts = after.group_by("card").agg(pl.col("at_ns").min())["at_ns"].to_list()
     if len(firsts) < len(before):
-        return min(now_ns, end_ns + LOOKBACK_NS)
+        return end_ns + LOOKBACK_NS
     return max(firsts, default=end_ns)
 
 

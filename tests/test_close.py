@@ -195,15 +195,18 @@ def test_a_month_that_cannot_be_closed_is_refused(told: Told, month: str, senten
 def test_a_month_is_closed_only_after_its_last_pause_is_known(
     told: Told, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The default gap is 15 minutes: at 00:14 in November, October may still become active."""
+    """The default gap is 15 minutes, and the report shows twice the gap as well: at 00:29 in
+    November, a request may still make October active."""
     end_ns = 1_793_491_200 * 10**9  # 2026-11-01T00:00:00Z
-    monkeypatch.setattr(publish, "now_ns", lambda: end_ns + 14 * 60 * 10**9)
+    monkeypatch.setattr(publish, "now_ns", lambda: end_ns + 29 * 60 * 10**9)
     code, _, err = told("close", "2026-10")
     assert code == 2
-    assert "2026-11-01 00:15" in err
+    assert "2026-11-01 00:30" in err
     assert closed.months(load(config).store_path()) == []
-    monkeypatch.setattr(publish, "now_ns", lambda: end_ns + 15 * 60 * 10**9)
+    monkeypatch.setattr(publish, "now_ns", lambda: end_ns + 30 * 60 * 10**9)
     assert told("close", "2026-10")[0] == 0
+    found = told.json()
+    assert (found["period"]["provisional"], found["restated"]) == (False, [])
 
 
 def test_books_that_do_not_add_up_are_not_closed(told: Told, config: Path) -> None:

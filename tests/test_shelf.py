@@ -6,13 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 from rig.ledger import SECOND, START, attempt, heartbeats, sample, settings
 
 from analytics import shelf as shelving
+from analytics.books import keep_books
 from analytics.month import month
-from analytics.periods import month_of
+from analytics.periods import Period, day_at, month_of
 from analytics.read import Ledger
 from analytics.shelf import Shelf
 from collector.events import Event
@@ -144,6 +146,71 @@ def test_a_late_sample_builds_every_day_that_it_reaches(
     with Store(tmp_path / "fresh") as store:
         store.append([*events, *late])
     assert told == october(Ledger(tmp_path / "fresh"), made)
+
+
+def energy_uj(ledger: Ledger, made: Settings, day: Period, hours_later: float) -> int:
+    """What the cards drew in a day, as told some hours after it."""
+    now_ns = day.to_ns + round(hours_later * 3600) * SECOND
+    (found,) = Shelf(ledger, made, now_ns).days(day.from_ns, day.to_ns)
+    return int(found.cells["energy_uj"].sum())
+
+
+def test_a_reading_after_a_day_was_kept_still_tells_of_it(tmp_path: Path) -> None:
+    """100 W, read up to an hour before midnight and again from eight in the morning."""
+    made, end = rig(), 16 * 3600  # midnight, in seconds after START
+    day = day_at(START, made.zone)
+
+    def read(begin: int) -> list[Event]:
+        return [
+            sample("A", at, energy_uj_total=(at - end + 7200) * 10**8)
+            for at in range(begin, begin + 3600, 10)
+        ]
+
+    with Store(tmp_path) as store:
+        store.append(read(end - 7200))
+    assert energy_uj(Ledger(tmp_path), made, day, 1) == 3590 * 10**8
+    with Store(tmp_path) as store:
+        store.append(read(end + 8 * 3600))
+    assert energy_uj(Ledger(tmp_path), made, day, 20) == 7200 * 10**8
+
+
+def test_a_day_is_built_once_more_when_its_utc_day_is_over(tmp_path: Path) -> None:
+    """The usual period is told per UTC day: most of it every second makes ten seconds a gap, which
+    power does not bridge. Los Angeles' 5 October ends at 07:00 UTC."""
+    made = rig("America/Los_Angeles")
+    day = day_at(START, made.zone)
+    end = (day.to_ns - START) // SECOND
+
+    def read(begin: int, until: int, step: int) -> list[Event]:
+        return [sample("A", at, power_mw=100_000) for at in range(begin, until, step)]
+
+    with Store(tmp_path) as store:
+        store.append(read(end - 7 * 3600, end + 3600, 10))
+    assert energy_uj(Ledger(tmp_path), made, day, 1) == 7 * 3600 * 10**8
+    with Store(tmp_path) as store:
+        store.append(read(end + 3600, end + 4 * 3600, 1))
+    assert energy_uj(Ledger(tmp_path), made, day, 20) == 0
+
+
+def test_a_day_whose_midnight_the_clocks_skip_is_cut_where_it_begins(tmp_path: Path) -> None:
+    """Santiago's 6 September 2026 begins at one: 100 W, and 400 W in the four minutes around it."""
+    box = Hardware(name="box", price="17000", in_service=dt.date(2026, 9, 1), life_years=4)
+    made = msgspec.structs.replace(rig("America/Santiago"), hardware=[box])
+    end = -29 * 86_400 - 4 * 3600  # 2026-09-06T04:00Z, in seconds after START
+    first = day_at(START + (end - 1) * SECOND, made.zone)
+    events: list[Event] = [attempt("r", end + 5, end + 115, ttft_ns=SECOND)]
+    total = 0
+    for at in range(-6 * 3600, 6 * 3600, 240):
+        total += (400 if at == 0 else 100) * 240 * 10**6
+        events.append(sample("A", end + at + 120, power_mw=100_000, energy_uj_total=total))
+    with Store(tmp_path) as store:
+        store.append(events)
+    following = day_at(first.to_ns, made.zone)
+    whole = keep_books(Ledger(tmp_path), made, first.from_ns, following.to_ns, NOW)
+    at_once = [int(day.cells["energy_uj"].sum()) for day in shelving.split(whole, made)]
+    alone = [energy_uj(Ledger(tmp_path), made, day, 48) for day in (first, following)]
+    half = (89 * 100 + 200) * 240 * 10**6
+    assert alone == at_once == [half, half]
 
 
 def test_other_assumptions_build_other_days(kept: Ledger, counted: Any) -> None:
