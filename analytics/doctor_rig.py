@@ -111,7 +111,7 @@ def _listeners(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
     if settings.router.listen is not None:
         yield "router", "[router]", "the router", settings.router.listen
     for tap in settings.taps:
-        yield "taps", "[[taps]]", f"the tap of {tap.engine}", tap.listen
+        yield "taps", "[[taps]]", f"the {tap.name}", tap.listen
 
 
 def ports_up(settings: Settings, found: TapFacts) -> Iterator[Finding]:

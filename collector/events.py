@@ -156,7 +156,10 @@ class Attempt(
     session: Annotated[Name | None, doc("conversation, as a keyed hash unless listed plain")] = None
     project: Annotated[Name | None, doc("project label")] = None
     key: Annotated[Name | None, doc("label of the API key, never the key")] = None
-    engine: Annotated[Name, doc("the engine that served it")]
+    engine: Annotated[
+        Name,
+        doc("the engine that served it; a front tap, which cannot see it, tells of `behind …`"),
+    ]
     model: Annotated[Name | None, doc("the model as the engine names it")] = None
     gpus: Annotated[
         Annotated[list[Name], Meta(max_length=64)], doc("the engine's cards, by UUID")

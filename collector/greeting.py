@@ -40,7 +40,7 @@ def greeting(
         f"  rigledger is up: {title}",
         f"    pages      {local_url(settings.dashboard.listen)}",
         f"    collector  {local_url(settings.collector.listen)}",
-        *(f"    tap        {local_url(tap.listen)} -> {tap.engine}" for tap in settings.taps),
+        *(f"    tap        {local_url(tap.listen)} -> {tap.behind}" for tap in settings.taps),
         f"    engines    {told[0]}",
         f"    cards      {told[1]}",
         f"    ledger     {settings.store_path()}",

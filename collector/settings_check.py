@@ -126,7 +126,13 @@ def _engines(settings: Settings) -> Iterator[Fault]:
         seen.add((engine.name, engine.from_))
     names = sorted({engine.name for engine in settings.engines})
     for index, tap in enumerate(settings.taps):
-        if tap.engine not in names:
+        if (tap.engine is None) == (tap.front is None):
+            yield Fault(
+                ("taps", index, "engine"),
+                "a tap stands before one engine or before one router",
+                "name the engine, or give the router's address as front",
+            )
+        elif tap.engine is not None and tap.engine not in names:
             known = ", ".join(names) or "none is configured"
             yield Fault(
                 ("taps", index, "engine"),
@@ -158,7 +164,7 @@ def _addresses(settings: Settings) -> Iterator[Fault]:
         (("dashboard", "listen"), settings.dashboard.listen, "the dashboard"),
         *([(("router", "listen"), door, "the router")] if (door := settings.router.listen) else []),
         *(
-            (("taps", index, "listen"), tap.listen, f"the tap of {tap.engine}")
+            (("taps", index, "listen"), tap.listen, f"the {tap.name}")
             for index, tap in enumerate(settings.taps)
         ),
     ]
@@ -177,28 +183,37 @@ def _addresses(settings: Settings) -> Iterator[Fault]:
 
 
 def _loops(settings: Settings, listens: dict[tuple[str, int], str]) -> Iterator[Fault]:
-    """Engines that are one of our own doors; only each one's last entry, the others are past."""
-    latest = {e.name: e for e in sorted(settings.engines, key=lambda engine: engine.from_)}
-    for index, engine in enumerate(settings.engines):
-        if engine is not latest[engine.name]:
-            continue
+    """What lies behind us and is one of our own doors."""
+    for path, url, what in _behind(settings):
         try:
-            parts = urlsplit(engine.url)
+            parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
         except ValueError as error:
             yield Fault(
-                ("engines", index, "url"),
-                f"{engine.url!r} is no address ({error})",
+                path,
+                f"{url!r} is no address ({error})",
                 'write scheme, host and port, like "http://127.0.0.1:8001"',
             )
             continue
         for (listen, taken), name in listens.items():
             if taken == port and _reaches(host, listen):
                 yield Fault(
-                    ("engines", index, "url"),
-                    f"{engine.url} is where {name} listens",
-                    "write the engine's own address, and let clients call the tap's",
+                    path,
+                    f"{url} is where {name} listens",
+                    f"write the {what}'s own address, and let clients call the tap's",
                 )
+
+
+def _behind(settings: Settings) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """(place, address, what it is) of each engine's last entry, the others are past, and of each
+    router behind a front tap."""
+    latest = {e.name: e for e in sorted(settings.engines, key=lambda engine: engine.from_)}
+    for index, engine in enumerate(settings.engines):
+        if engine is latest[engine.name]:
+            yield ("engines", index, "url"), engine.url, "engine"
+    for index, tap in enumerate(settings.taps):
+        if tap.front is not None:
+            yield ("taps", index, "front"), tap.front, "router"
 
 
 def _reaches(host: str, listen: str) -> bool:

@@ -15,6 +15,7 @@ DEFAULT = Path("rigledger.toml")
 _REMEDY = {
     "meters.kind": "write one of shelly, tasmota, home_assistant",
     "kind": "write one of ninfer, llama_cpp, vllm, sglang, ollama, openai",
+    "front": 'write the router\'s address in quotes, like "http://127.0.0.1:30000"',
     "listen": 'write host and port in quotes, like "127.0.0.1:8585"',
     "price": 'write a decimal amount in quotes, like "17000" or "1999.99"',
     "residual": 'write a decimal amount in quotes, like "0"',

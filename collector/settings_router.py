@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from collector.settings_types import Address, Table, Text, doc
+from collector.settings_types import Address, Table, Text, Url, doc
 
 Policy = Literal[
     "estimated_wait",
@@ -45,7 +45,21 @@ class RouterSettings(Table, kw_only=True, frozen=True):
 
 
 class Tap(Table, kw_only=True, frozen=True):
-    """One extra port that passes through to one engine and keeps the books."""
+    """One extra port that passes through to one engine and keeps the books; or, as a front tap, to
+    another router, for the labels and request ids that routers drop."""
 
-    engine: Annotated[Text, doc("name of the engine behind it")]
+    engine: Annotated[Text | None, doc("name of the engine behind it")] = None
+    front: Annotated[
+        Url | None, doc("instead of an engine: the router behind it, whose workers have taps")
+    ] = None
     listen: Annotated[Address, doc("where clients or a router send their requests")]
+
+    @property
+    def behind(self) -> str:
+        """The engine's name, or the router's address."""
+        return self.engine or self.front or ""
+
+    @property
+    def name(self) -> str:
+        """What it is called in sentences."""
+        return f"tap of {self.engine}" if self.engine else f"front tap of {self.front}"

@@ -174,7 +174,7 @@ def _require_free(settings: Settings) -> None:
         ("[collector] listen", settings.collector.listen),
         ("[dashboard] listen", settings.dashboard.listen),
         *([("[router] listen", door)] if (door := settings.router.listen) else []),
-        *((f"[[taps]] listen of {tap.engine}", tap.listen) for tap in settings.taps),
+        *((f"[[taps]] listen of {tap.behind}", tap.listen) for tap in settings.taps),
     ]
     for name, address in listens:
         host, port = split_address(address)

@@ -38,7 +38,7 @@ class Booking:
 @dataclass
 class Passing:
     """One request on its way, and the attempt that is under way; `told` goes out with the
-    answer's head."""
+    answer's head. `worker` is the engine to which another router says to have sent it."""
 
     request: web.BaseRequest
     headers: CIMultiDict[str]
@@ -46,6 +46,7 @@ class Passing:
     engine: EngineSettings | None = None
     attempt_no: int = 1
     told: Fields = ()
+    worker: str | None = None
 
 
 class Unanswered(Exception):

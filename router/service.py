@@ -13,12 +13,14 @@ from collector.clock import PLACED, boot_id, from_ns
 from collector.events import Heartbeat
 from collector.manifest import make_folder
 from collector.settings import Settings, SettingsError
+from collector.settings import Tap as TapSettings
 from collector.settings_check import is_loopback, split_address
 from router.choice import Chooser
 from router.door import Door
 from router.engines import Assignments
 from router.event_ids import EventIds
 from router.feed import Feed
+from router.front import Front, workers
 from router.gate import Gate
 from router.labels import Labels, load_secret
 from router.passing import Booking, Limits
@@ -28,6 +30,7 @@ from router.tap import Tap
 from router.watch import Origin
 
 SOURCE = "tap"
+FRONT = "front"
 DOOR = "router"
 HEARTBEAT_S = 10.0
 DRAIN_S = 30.0
@@ -104,10 +107,16 @@ class Service:
         if self._settings.router.listen is not None:
             await self._open_door(self._settings.router.listen)
         for declared in self._settings.taps:
-            assignments = Assignments(self._settings, declared.engine)
-            only_here = is_loopback(split_address(declared.listen)[0])
-            tap = Tap(assignments, self._booking(SOURCE), self._limits, only_here=only_here)
-            await self._serve(tap, f"tap for {declared.engine}", declared.listen)
+            await self._serve(self._tap(declared), f"tap for {declared.behind}", declared.listen)
+
+    def _tap(self, declared: TapSettings) -> Gate:
+        only_here = is_loopback(split_address(declared.listen)[0])
+        if declared.front is not None:
+            known = workers(self._settings)
+            booking = self._booking(FRONT)
+            return Front(declared.front, known, booking, self._limits, only_here=only_here)
+        assignments = Assignments(self._settings, declared.behind)
+        return Tap(assignments, self._booking(SOURCE), self._limits, only_here=only_here)
 
     async def _open_door(self, listen: str) -> None:
         chosen = self._settings.router
@@ -145,7 +154,7 @@ class Service:
 
     def _minding(self) -> Iterator[Coroutine[None, None, None]]:
         """What goes on beside the requests."""
-        taps = sorted({tap.engine for tap in self._settings.taps})
+        taps = sorted({tap.engine for tap in self._settings.taps if tap.engine})
         if taps:
             yield self._beat(SOURCE, taps)
         if self._door is not None:
@@ -190,4 +199,5 @@ def check(settings: Settings) -> None:
     if settings.router.listen is not None and not settings.engines:
         raise SettingsError("[router] has no engine to choose; add them under [[engines]]")
     for tap in settings.taps:
-        Assignments(settings, tap.engine)
+        if tap.engine is not None:
+            Assignments(settings, tap.engine)

@@ -11,12 +11,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 from rig.engine import answering
 from rig.tree import Up, answers, free_ports, until
 
 import rigledger
-from collector.settings import Settings, SettingsError, load
+from collector.settings import RouterSettings, Settings, SettingsError, load
 from collector.settings_file import parse
 from collector.setup.ask import Questions
 from collector.setup.file import text, value
@@ -390,6 +391,14 @@ def test_units_are_written_for_settings_that_are_there(here, capsys):
     assert rigledger.main(["init", "--systemd"]) == 2
     assert "replace it with --force" in capsys.readouterr().err
     assert (folder / names[0]).read_text() == "mine"
+
+
+def test_a_router_without_taps_has_a_unit_too():
+    bare = msgspec.structs.replace(parse(text(everything()), "x"), taps=[], router=RouterSettings())
+    doored = msgspec.structs.replace(bare, router=RouterSettings(listen="127.0.0.1:8080"))
+    for settings, expected in ((bare, False), (doored, True)):
+        names = {unit.name for unit in units(settings, Path("/x.toml"), Path("/v/python"))}
+        assert ("rigledger-route.service" in names) == expected
 
 
 def test_the_units_restart_and_are_confined(tmp_path):

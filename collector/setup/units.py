@@ -87,7 +87,7 @@ def units(settings: Settings, config: Path, python: Path) -> list[Unit]:
     found = [
         Unit(f"rigledger-{name}.service", _SERVICE.format(name=name, what=what, **told), True)
         for name, what in _PARTS.items()
-        if name != "route" or settings.taps
+        if name != "route" or settings.taps or settings.router.listen
     ]
     timer = _TIMER.format(zone=settings.rig.time_zone)
     return [

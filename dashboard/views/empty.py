@@ -76,8 +76,10 @@ def unreadable(settings: Settings, error: Exception) -> None:
 def no_requests(period: str, settings: Settings) -> None:
     """The ledger is there, but no request ended in the period."""
     st.subheader(f"No requests in {period}", anchor=False)
-    if settings.taps:
-        doors = ", ".join(f"`http://{tap.listen}/v1`" for tap in settings.taps)
+    fronts = [tap.listen for tap in settings.taps if tap.front]
+    ports = [door] if (door := settings.router.listen) else fronts
+    if ports := ports or [tap.listen for tap in settings.taps]:
+        doors = ", ".join(f"`http://{port}/v1`" for port in ports)
         st.markdown(f"Point your clients or your router at {doors}: every request is then counted.")
         return
     st.markdown(
