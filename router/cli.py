@@ -1,4 +1,4 @@
-"""`rigledger route`: serve the taps."""
+"""`rigledger route`: serve the router's door and the taps."""
 
 import argparse
 import os
@@ -14,8 +14,9 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     """Mount this room's commands."""
     route = subparsers.add_parser(
         "route",
-        help="serve the taps: ports that pass through to the engines and keep the books",
-        description="Serve every [[taps]] entry of the settings in one process, until stopped.",
+        help="serve router and taps: ports that pass through to the engines and keep the books",
+        description="Serve [router] and every [[taps]] entry of the settings in one process, until "
+        "stopped.",
     )
     route.add_argument(
         "--connect-timeout", type=_seconds, default=10.0, metavar="S", help="to the engine (10)"

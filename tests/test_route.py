@@ -80,6 +80,37 @@ def test_events_and_heartbeats_reach_the_collector(tmp_path):
     assert (beat["source"], beat["witness"], beat["covers"]) == ("tap", "tap", ["card0", "card1"])
 
 
+def test_the_door_and_a_front_tap_are_served_beside_the_taps(tmp_path):
+    """One request through each; the engine stands for the other router as well."""
+
+    async def scenario(receiver):
+        async with Upstream(replay(answer(WHOLE, b"Content-Type: application/json"))) as up:
+            more = (
+                '[router]\nlisten = "127.0.0.1:0"\n'
+                f'[[taps]]\nfront = "{up.url}"\nlisten = "127.0.0.1:0"\n'
+            )
+            route = Route(tmp_path, {"card0": up.url}, f"127.0.0.1:{receiver.port}", more=more)
+            route.start()
+            try:
+                for name in ("card0", "router", up.url):
+                    assert body_of(await exchange(route.port(name), request(CHAT))) == WHOLE
+                await asyncio.to_thread(receiver.wait_events, 3 + 2)
+            finally:
+                await asyncio.to_thread(route.stop)
+            return up.port
+
+    with Receiver() as receiver:
+        port = run(scenario(receiver))
+    told = attempts(receiver)
+    assert [(each["source"], each["engine"]) for each in told] == [
+        ("tap", "card0"),
+        ("router", "card0"),
+        ("front", f"behind 127.0.0.1:{port}"),
+    ]
+    beats = [event["covers"] for event in receiver.events.values() if event["kind"] == "heartbeat"]
+    assert beats == [["card0"], ["card0"]]
+
+
 def test_no_request_fails_while_the_collector_is_away(tmp_path):
     async def scenario(port):
         async with Upstream(replay(answer(WHOLE))) as up:

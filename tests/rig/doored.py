@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -66,15 +66,17 @@ async def doored(
     receipt: Receipt | None = None,
     token: str | None = None,
     seed: int = 1,
+    *,
+    put: Callable[[Event], None] | None = None,
 ) -> AsyncIterator[Doored]:
-    """Serve a door on a free loopback port."""
+    """Serve a door on a free loopback port; its events go to `put`, without one into a list."""
     events: list[Event] = []
     labels = Labels(b"s" * 32, settings.router.plain_labels)
     chooser = Chooser(settings, labels, Random(seed))
     receipt = receipt or Receipt()
     door = Door(
         chooser,
-        Booking(Origin("router", "desk", "boot-1", labels), events.append, EventIds()),
+        Booking(Origin("router", "desk", "boot-1", labels), put or events.append, EventIds()),
         limits or Limits(),
         receipt,
         token=token,

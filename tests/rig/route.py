@@ -13,21 +13,29 @@ START_S = 30.0
 
 
 class Route:
-    """The process: its tap addresses by engine, its output in `log`."""
+    """The process: its addresses by engine (`router`: the door's), its output in `log`."""
 
     def __init__(
-        self, folder: Path, engines: dict[str, str], collector: str, *flags: str, listen: str = ""
+        self,
+        folder: Path,
+        engines: dict[str, str],
+        collector: str,
+        *flags: str,
+        listen: str = "",
+        more: str = "",
     ) -> None:
-        """`engines`: name → URL; `collector`: host:port. The ledger lies in `folder/data`."""
+        """`engines`: name → URL; `collector`: host:port; `more`: settings of further ports, each
+        with `listen`. The ledger lies in `folder/data`."""
         self.folder = folder
         self.data = folder / "data"
         self.log = folder / "route.log"
         self.urls: dict[str, str] = {}
         config = folder / "route.toml"
-        config.write_text(_settings(self.data, engines, collector, listen), encoding="utf-8")
+        told = _settings(self.data, engines, collector, listen) + more
+        config.write_text(told, encoding="utf-8")
         self._command = [sys.executable, "-m", "rigledger", "--config", str(config), "route"]
         self._command += flags
-        self._taps = len(engines)
+        self._ports = len(engines) + more.count("listen =")
 
     def start(self) -> "Route":
         """Start it (again) and wait for its addresses; RuntimeError with what it said instead."""
@@ -38,15 +46,15 @@ class Route:
         )
         assert self.process.stdout is not None
         due = time.monotonic() + START_S
-        while len(self.urls) < self._taps and time.monotonic() < due:
+        while len(self.urls) < self._ports and time.monotonic() < due:
             if not select.select([self.process.stdout], [], [], START_S)[0]:
                 break
             line = self.process.stdout.readline().decode()
             if not line:
                 break
-            name, _, url = line.removeprefix("tap for ").strip().partition(": ")
+            name, _, url = line.removeprefix("tap for ").strip().rpartition(": ")
             self.urls[name] = url
-        if len(self.urls) < self._taps:
+        if len(self.urls) < self._ports:
             self.kill()
             raise RuntimeError(f"no taps:\n{self.log.read_text()}")
         return self
