@@ -23,6 +23,22 @@ def bills(shelf: Shelf, days: Sequence[Day], sheets: Sequence[Sheet]) -> Iterato
         yield [next(made) if bill is None else bill for bill in kept]
 
 
+def alone(shelf: Shelf, day: Day, source: str, event_id: str, sheet: Sheet) -> Bill:
+    """The bill of one attempt that ended in a day, which is its part of the day's bill.
+
+    An earlier try of a request is billed with the try that counts, and is none by itself.
+    """
+    attempts = day.ended("source", "event_id", *BILLED).with_row_index("place")
+    it = attempts.filter(source=source, event_id=event_id)
+    arrived, place = it["received_ns"].item(), it["place"].item()
+    # Of those that arrived in the same instant, the ones told before it are cached already.
+    sooner = pl.col("received_ns") < arrived
+    level = (pl.col("received_ns") == arrived) & (pl.col("place") < place)
+    own = it.select(BILLED)
+    earlier = _earlier(shelf, day, own, reach_ns(sheet))
+    return billed(pl.concat([earlier, attempts.filter(sooner | level).select(BILLED)]), own, sheet)
+
+
 def _made(shelf: Shelf, day: Day, sheets: Sequence[Sheet]) -> Iterator[Bill]:
     """The bills of a day, its attempts read once; those that can be kept are."""
     if not sheets:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analytics.billing import bills
+from analytics.billing import alone, bills
 from analytics.breakeven import UsedDay, as_json, break_even, decimal
 from analytics.counterfactual import Bill
 from analytics.day import Day
@@ -62,6 +62,29 @@ def compared(shelf: Shelf, days: Sequence[Day], names: Sequence[str] | None = No
     return told
 
 
+def compared_alone(shelf: Shelf, day: Day, source: str, event_id: str) -> list[dict[str, Any]]:
+    """The bills of one attempt that ended in a day on the sheets of the settings.
+
+    sheet, scenario and the bills as `compare` has them; why: what keeps it from being priced.
+    """
+    catalogue, told = Catalogue(shelf.settings), []
+    for name in named(shelf.settings):
+        sheet = _found(catalogue, name)
+        if isinstance(sheet, str):
+            billed = Billed(name, None, Bill(requests=1, unpriced={sheet: 1}))
+        else:
+            bill = alone(shelf, day, source, event_id, sheet)
+            billed = _converted(name, sheet, [day], [bill], shelf.settings)
+        told.append({"sheet": name, **_bills(billed.bill), "why": _why(billed.bill)})
+    return told
+
+
+def _why(bill: Bill) -> str | None:
+    if not bill.requests:
+        return "another try of this request counts, and is billed"
+    return next(iter(bill.unpriced), None)
+
+
 def _found(catalogue: Catalogue, name: str) -> Sheet | str:
     """The sheet, or why there is none."""
     try:
@@ -110,8 +133,8 @@ def compare(
 
 def _entry(billed: Billed, month: Mapping[str, Any], day: UsedDay | None) -> dict[str, Any]:
     sheet, bill, tokens = billed.sheet, billed.bill, month["tokens"]["output"]
-    headline = bill.headline_nano if bill.priced else None
-    simulated = bool(bill.keyed)
+    bills = _bills(bill)
+    headline = bills["headline_nano"]
     price = per_mtok_nano(headline, tokens) if headline is not None and tokens else None
     return {
         "sheet": billed.name,
@@ -119,12 +142,8 @@ def _entry(billed: Billed, month: Mapping[str, Any], day: UsedDay | None) -> dic
         "sheet_currency": sheet and sheet.currency,
         "rate": [_rate(rate) for rate in billed.rates] or None,
         "tokenizer_ratio": sheet and sheet.tokenizer_ratio,
-        "no_cache_nano": bill.no_cache_nano if bill.priced else None,
-        "same_hits_nano": bill.same_hits_nano if bill.told else None,
+        **bills,
         "same_hits_untold": bill.priced - bill.told,
-        "simulated_nano": headline if simulated else None,
-        "scenario": "simulated" if simulated else "same_hits",
-        "headline_nano": headline,
         "headline_nano_per_mtok": price,
         "output_only_nano_per_mtok": (
             per_mtok_nano(bill.output_nano, bill.output_tokens) if bill.output_tokens else None
@@ -137,6 +156,18 @@ def _entry(billed: Billed, month: Mapping[str, Any], day: UsedDay | None) -> dic
         **_savings(headline, month, at_least=bill.priced < bill.requests),
         "here_or_there": _here_or_there(month["cost_per_mtok"]["marginal"]["output"], price),
         "break_even": _break_even(headline, day),
+    }
+
+
+def _bills(bill: Bill) -> dict[str, Any]:
+    """The three bills, and which is the headline; None where nothing could be priced."""
+    headline = bill.headline_nano if bill.priced else None
+    return {
+        "no_cache_nano": bill.no_cache_nano if bill.priced else None,
+        "same_hits_nano": bill.same_hits_nano if bill.told else None,
+        "simulated_nano": headline if bill.keyed else None,
+        "scenario": "simulated" if bill.keyed else "same_hits",
+        "headline_nano": headline,
     }
 
 

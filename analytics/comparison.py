@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from analytics.by_hours import by_hours
 from analytics.compare import named
 from analytics.month import account
 from analytics.periods import Period, month_at, month_before, span_of
@@ -65,8 +66,11 @@ def names_to_compare(settings: Settings, asked: Sequence[str]) -> list[str]:
 
 
 def comparison(shelf: Shelf, period: Period, names: Sequence[str]) -> dict[str, Any]:
-    """Own cost of a period, one entry per sheet (`compare.compare`), and the savings since the
-    purchase (`savings.since_purchase`). Raises BrokenIdentity."""
+    """Own cost of a period, also by the hours of work a day (`by_hours.by_hours`), one entry per
+    sheet (`compare.compare`), and the savings since the purchase (`savings.since_purchase`).
+
+    Raises BrokenIdentity.
+    """
     month = account(shelf, period, names)
     return {
         "period": month["period"],
@@ -81,6 +85,7 @@ def comparison(shelf: Shelf, period: Period, names: Sequence[str]) -> dict[str, 
         "per_mtok_nano": {
             name: month["cost_per_mtok"][name]["output"] for name in ("full", "marginal")
         },
+        "by_hours": by_hours(month),
         "sheets": month["compare"],
         "since_purchase": since_purchase(shelf, names),
     }

@@ -1,0 +1,141 @@
+"""One request, opened: where it stood on its cards, among whom, what they drew, what it cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import polars as pl
+
+from analytics.books import Books, keep_books
+from analytics.day import Day
+from analytics.periods import day_at
+from analytics.requests import NAME, requests
+from analytics.rollup import KINDS, SPENT, WORK
+from analytics.shelf import Shelf
+from collector.clock import SECOND_NS
+
+AROUND_NS: Final = 15 * SECOND_NS
+NEIGHBOURS: Final = 80
+UJ_PER_S_NS: Final = 1_000_000  # µJ × this ÷ ns is mW
+INSTANTS: Final = ["start_ns", "compute_ns", "split_ns", "end_ns"]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """attempt: its row of `requests`, with time and money of all its days, fresh_tokens (neither
+    cached nor known to be recomputed; None where not known), its cards, and how long it waited,
+    computed before its first token and after it (wait_ns, first_ns, then_ns; None where it is on
+    no card).
+    window: the [from, to) shown, ns.
+
+    bars: it and its neighbours on these cards (card, lane, is_it, model, session, `INSTANTS`,
+    first_kind), lanes without overlap; left_out: how many neighbours further away are not among
+    them. watts: between readings of these cards (card, from_ns, to_ns, mw; None not known).
+    """
+
+    attempt: dict[str, Any]
+    window: tuple[int, int]
+    bars: pl.DataFrame
+    left_out: int
+    watts: pl.DataFrame
+
+
+def opened(shelf: Shelf, day: Day, source: str, event_id: str) -> Opened | None:
+    """An attempt that ended in a day; None where there is none of the name."""
+    found = _row(day, source, event_id)
+    if found is None:
+        return None
+    attempt = _whole(shelf, day, found)
+    begin, end = attempt["received_ns"], attempt["end_ns"]
+    pad = max(AROUND_NS, (end - begin) // 2)
+    window = begin - pad, end + pad
+    books = keep_books(shelf.ledger, shelf.settings, day.from_ns, day.to_ns, shelf.now_ns)
+    it = books.rows.filter(source=source, event_id=event_id)
+    attempt["cards"] = it.sort("card_no")["card"].to_list()
+    attempt |= _phases(it)
+    bars, left_out = _bars(books, it, window)
+    watts = _watts(books, attempt["cards"], window)
+    return Opened(attempt, window, bars, left_out, watts)
+
+
+def _row(day: Day, source: str, event_id: str) -> dict[str, Any] | None:
+    rows = requests(day, None).filter(~pl.col("ends_later"), source=source, event_id=event_id)
+    return rows.row(0, named=True) if len(rows) else None
+
+
+def _whole(shelf: Shelf, day: Day, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The attempt with what it took and cost on the days before, too."""
+    attempt = dict(found)
+    name = {column: found[column] for column in NAME}
+    if found["ns"] is not None and found["received_ns"] < day.from_ns:
+        since = day_at(found["received_ns"], shelf.settings.zone).from_ns
+        for earlier in shelf.days(since, day.from_ns):
+            costs = earlier.costs(*NAME, *WORK, *SPENT).filter(**name)
+            for column in (*WORK, *SPENT):
+                attempt[column] += int(costs[column].sum())
+        attempt["ns"] = sum(attempt[f"{kind}_ns"] for kind in KINDS)
+        attempt["nano"] = sum(attempt[column] for column in SPENT)
+    given, cached = attempt["input_tokens"], attempt["cache_read_tokens"]
+    is_known = given is not None and cached is not None and not attempt["is_odd"]
+    again = attempt["recomputed_tokens"]
+    attempt["fresh_tokens"] = given - cached - again if is_known else None
+    attempt["recomputed_tokens"] = again if is_known and _is_keyed(day, name) else None
+    return attempt
+
+
+def _is_keyed(day: Day, name: dict[str, str]) -> bool:
+    """Whether it told the keys of its prefixes: without them nobody knows what was recomputed."""
+    prefix = day.ended(*NAME, "prefix").filter(**name)["prefix"]
+    return bool(prefix.list.len().item() or 0)
+
+
+def _phases(it: pl.DataFrame) -> dict[str, int | None]:
+    names = ("wait_ns", "first_ns", "then_ns")
+    if it.is_empty():
+        return dict.fromkeys(names)
+    instants = it.select(INSTANTS).row(0)
+    return {name: end - start for name, (start, end) in zip(names, pairwise(instants), strict=True)}
+
+
+def _bars(books: Books, it: pl.DataFrame, window: tuple[int, int]) -> tuple[pl.DataFrame, int]:
+    """The attempt and those nearest to it on its cards, on lanes."""
+    is_it = pl.struct(NAME).is_in(it.select(pl.struct(NAME)).to_series().implode())
+    near = books.rows.filter(
+        pl.col("card").is_in(it["card"].implode()),
+        pl.col("end_ns") > window[0],
+        pl.col("start_ns") < window[1],
+    ).with_columns(is_it=is_it)
+    middle = sum(window) // 2
+    apart = pl.max_horizontal(pl.col("start_ns") - middle, middle - pl.col("end_ns"))
+    nearest = near.with_columns(apart=apart).sort(~pl.col("is_it"), "apart").head(NEIGHBOURS)
+    nearest = nearest.sort("card", "start_ns", *NAME)
+    lanes = [lane for _, part in nearest.group_by("card", maintain_order=True)
+             for lane in _lanes(part["start_ns"].to_list(), part["end_ns"].to_list())]  # fmt: skip
+    bars = nearest.with_columns(lane=pl.Series(lanes, dtype=pl.Int64)).select(
+        "card", "lane", "is_it", *NAME, "model", "session", *INSTANTS, "first_kind"
+    )
+    return bars, len(near) - len(nearest)
+
+
+def _lanes(starts: list[int], ends: list[int]) -> list[int]:
+    """The lowest free lane for each bar, in order of their starts."""
+    free_ns: list[int] = []
+    lanes = []
+    for start, end in zip(starts, ends, strict=True):
+        lane = next((at for at, until in enumerate(free_ns) if until <= start), len(free_ns))
+        free_ns[lane : lane + 1] = [end]
+        lanes.append(lane)
+    return lanes
+
+
+def _watts(books: Books, cards: list[str], window: tuple[int, int]) -> pl.DataFrame:
+    """Mean power between readings, as the energy of the books has it."""
+    near = books.intervals.filter(
+        pl.col("card").is_in(cards), pl.col("at_ns") > window[0], pl.col("from_ns") < window[1]
+    )
+    length = pl.col("at_ns") - pl.col("from_ns")
+    mw = pl.col("energy_uj").cast(pl.Int128) * UJ_PER_S_NS // length
+    return near.sort("card", "from_ns").select(
+        "card", "from_ns", to_ns="at_ns", mw=mw.cast(pl.Int64)
+    )

@@ -1,0 +1,125 @@
+"""A day's requests one by one: what each was, what it took, and what it cost that day.
+
+A row for every attempt that ended in the day or worked in it, so that what they cost adds up to
+the day's requests. One that ends on the next day has its tokens counted there.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from analytics.day import Day
+from analytics.rollup import KINDS, LABELS, SPENT, WORK, known_sum
+
+NAME: Final = ["source", "event_id"]
+TOKENS: Final = [
+    "input_tokens", "cache_read_tokens", "recomputed_tokens", "output_tokens",
+]  # fmt: skip
+TOLD: Final = [
+    *NAME, *LABELS, "operation", "status", "received_ns", "end_ns", *TOKENS,
+    "card", "is_request", "is_carded", "is_odd",
+]  # fmt: skip
+NONE: Final = "(none)"
+CHOICES: Final = ("model", "project", "session", "card", "status")
+ORDERS: Final = ("newest", "dearest", "longest", "most output")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What of a day is looked at; None takes all. `from_hour` and `to_hour` are of the wall clock,
+    the second one excluded; labels that were not told go by the name `NONE`."""
+
+    model: str | None = None
+    project: str | None = None
+    session: str | None = None
+    card: str | None = None
+    status: str | None = None
+    from_hour: int = 0
+    to_hour: int = 24
+
+
+def requests(day: Day, later: Day | None) -> pl.DataFrame:
+    """The day's attempts by the instant of their arrival; `later` is the day after it, if begun.
+
+    Beside `TOLD`: took_ns and `ends_later`; ns and nano in all, `WORK` and `SPENT`, of this day
+    alone, None where the attempt ran on no card that the books know.
+    """
+    costs = _costs(day)
+    told = day.ended(*TOLD).with_columns(ends_later=pl.lit(False))
+    if later is not None:
+        over = later.ended(*TOLD).join(costs, on=NAME, how="semi").with_columns(
+            ends_later=pl.lit(True)
+        )  # fmt: skip
+        told = pl.concat([told, over])
+    figures = ["ns", "nano", *WORK, *SPENT]
+    rows = told.join(costs, on=NAME, how="full", coalesce=True)
+    known = pl.when(pl.col("is_carded").fill_null(True)).then(pl.col(figures).fill_null(0))
+    return rows.with_columns(
+        known.name.keep(),
+        ends_later=pl.col("ends_later").fill_null(True),
+        took_ns=pl.col("end_ns") - pl.col("received_ns"),
+    ).sort("received_ns", *NAME)
+
+
+def _costs(day: Day) -> pl.DataFrame:
+    """What each request took and cost in the day, on all its cards together."""
+    sums = day.costs(*NAME, *WORK, *SPENT).group_by(NAME).agg(pl.col(*WORK, *SPENT).sum())
+    return sums.with_columns(
+        ns=pl.sum_horizontal(f"{kind}_ns" for kind in KINDS), nano=pl.sum_horizontal(SPENT)
+    )
+
+
+def choices(rows: pl.DataFrame) -> dict[str, list[str]]:
+    """What each filter may be set to, in order."""
+    return {name: sorted(_named(rows, name).unique().to_list()) for name in CHOICES}
+
+
+def chosen(rows: pl.DataFrame, wanted: Wanted, zone: ZoneInfo) -> pl.DataFrame:
+    """The rows of `requests` that are looked at."""
+    for each in fields(Wanted):
+        value = getattr(wanted, each.name)
+        if each.name in CHOICES and value is not None:
+            rows = rows.filter(_named(rows, each.name) == value)
+    hour = pl.from_epoch("received_ns", "ns").dt.replace_time_zone("UTC")
+    hour = hour.dt.convert_time_zone(zone.key).dt.hour()
+    return rows.filter(hour.is_between(wanted.from_hour, wanted.to_hour - 1).fill_null(True))
+
+
+def first(rows: pl.DataFrame, order: str, count: int) -> pl.DataFrame:
+    """At most `count` rows of `requests`, by `ORDERS`; what is not known comes last."""
+    by = {
+        "newest": pl.col("received_ns"),
+        "dearest": pl.col("nano"),
+        "longest": pl.col("took_ns"),
+        "most output": pl.col("output_tokens"),
+    }[order]
+    return rows.sort(by, *NAME, descending=[True, False, False], nulls_last=True).head(count)
+
+
+def totals(rows: pl.DataFrame) -> dict[str, Any]:
+    """Rows of `requests` added up: attempts, requests (earlier tries left out) and output_tokens
+    of those that ended in the day, nano of what all cost in it; None where nothing is known."""
+    ended = rows.filter(~pl.col("ends_later"))
+    return {
+        "attempts": len(ended),
+        "requests": int(ended["is_request"].sum()),
+        "output_tokens": ended.select(known_sum(pl.col("output_tokens"))).item(),
+        "nano": rows.select(known_sum(pl.col("nano"))).item(),
+    }
+
+
+def _named(rows: pl.DataFrame, name: str) -> pl.Series:
+    return rows[name].fill_null(NONE)
+
+
+def days_with_requests(days: Sequence[Day]) -> list[dt.date]:
+    """The days in which any attempt ended or worked, in order."""
+    return [
+        dt.date.fromisoformat(day.name)
+        for day in days
+        if int(day.tallies["attempts"].sum()) or len(day.work)
+    ]
