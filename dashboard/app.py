@@ -1,6 +1,7 @@
 """The pages' entry: what all of them share (title, rig, month), then the chosen page."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -8,7 +9,7 @@ import streamlit as st
 from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
 from dashboard import loaders, sentences, words
-from dashboard.views import empty, overview
+from dashboard.views import compare, empty, overview, requests
 from dashboard.views import settings as settings_page
 
 MARK = Path(__file__).with_name("mark.svg")
@@ -35,12 +36,31 @@ def main() -> None:
     st.html(STYLE)
     pages = [
         st.Page(_overview, title="Overview", url_path="overview", default=True),
+        st.Page(_compare, title="Compare", url_path="compare"),
+        st.Page(_requests, title="Requests", url_path="requests"),
         st.Page(_settings, title="Settings", url_path="settings"),
     ]
     st.navigation(pages, position="top").run()
 
 
 def _overview() -> None:
+    _of_a_month(overview.page)
+
+
+def _compare() -> None:
+    _of_a_month(compare.page)
+
+
+def _requests() -> None:
+    _of_a_month(requests.page)
+
+
+def _settings() -> None:
+    settings_page.run(lambda settings: header(settings, None))
+
+
+def _of_a_month(page: Callable[[Settings, str], None]) -> None:
+    """A page over the chosen month, or what is in its way."""
     try:
         settings = loaders.settings()
     except SettingsError as error:
@@ -59,11 +79,7 @@ def _overview() -> None:
         return
     chosen = header(settings, months)
     if chosen is not None:
-        overview.page(settings, chosen)
-
-
-def _settings() -> None:
-    settings_page.run(lambda settings: header(settings, None))
+        page(settings, chosen)
 
 
 def _months(settings: Settings, now_ns: int) -> list[str]:
@@ -88,9 +104,11 @@ def header(settings: Settings, months: list[str] | None) -> str | None:
                 st.badge("DEMO", color="orange", help="A made-up rig with a made-up ledger.")
         if months is None:
             return None
+        # A page has an address and widgets of its own; what was chosen goes along.
         asked = st.query_params.get("month")
-        if "month" not in st.session_state and asked in months:
-            st.session_state["month"] = asked
+        meant = asked or st.session_state.get("chosen")
+        if "month" not in st.session_state and meant in months:
+            st.session_state["month"] = meant
         chosen = st.selectbox(
             "Month",
             months,
@@ -101,6 +119,7 @@ def header(settings: Settings, months: list[str] | None) -> str | None:
         )
         if chosen is not None and asked != chosen:
             st.query_params["month"] = chosen
+        st.session_state["chosen"] = chosen
         return chosen
 
 

@@ -1,5 +1,6 @@
 """The look that all charts share: axes, fonts, frame, and labels from a table."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,6 +45,21 @@ def names_axis(colours: Palette) -> alt.Axis:
 def numbers_axis(colours: Palette) -> alt.Axis:
     """An axis of amounts, with a few grid lines."""
     return alt.Axis(tickCount=5, domain=False, ticks=False, **axis_look(colours))
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks of a log scale: 1, 2 and 5 of each power of ten, or 1 alone where there are many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= 4 else (1,)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def around(amounts: Sequence[float]) -> list[float]:
+    """A linear domain with zero in it and room for labels beyond both ends."""
+    low, high = min(0.0, *amounts), max(0.0, *amounts)
+    room = (high - low) * 0.16 or 1.0
+    return [low - room, high + room]
 
 
 def inline(rows: list[dict[str, Any]]) -> Any:

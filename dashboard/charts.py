@@ -119,7 +119,7 @@ def trend(
     step = max(24, min(76, 304 // max(len(months), 1)))
     roomy = step >= 40
     own, api = trend_rows(months)
-    labels = [_month_label(entry["month"]) for entry in months]
+    labels = [month_label(entry["month"]) for entry in months]
     title = f"{currency} per million output tokens"
     x = alt.X(
         "month:N",
@@ -131,7 +131,7 @@ def trend(
             ticks=False,
             labelExpr="split(datum.label, ' ')",
             labelFontWeight=alt.condition(
-                f"datum.value === '{_month_label(chosen)}'", alt.value("bold"), alt.value("normal")
+                f"datum.value === '{month_label(chosen)}'", alt.value("bold"), alt.value("normal")
             ),
             **(axis_look(colours) | {"labelFontSize": 12 if roomy else 10}),
         ),
@@ -183,7 +183,7 @@ def trend_rows(
     for entry in months:
         when = words.month_name(entry["month"]) + (", so far" if entry["provisional"] else "")
         base = {
-            "month": _month_label(entry["month"]),
+            "month": month_label(entry["month"]),
             "when": when,
             "provisional": entry["provisional"],
         }
@@ -241,7 +241,8 @@ def cost_split(cost_nano: dict[str, int], currency: str, colours: Palette) -> al
     return dress(layers, colours, 38)
 
 
-def _month_label(month: str) -> str:
+def month_label(month: str) -> str:
+    """`2026-10` as Oct ’26."""
     date = dt.date.fromisoformat(f"{month}-01")
     return f"{date:%b} ’{date:%y}"
 

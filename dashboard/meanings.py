@@ -74,6 +74,7 @@ BILL_SIMULATED = (
     "prefixes by its rules; unknown where no request told its prefixes or no rules are known."
 )
 BILL_NO_CACHE = "API bill for the same requests if no input had been served from a cache."
+UNPRICED = "Requests that the sheet has no price for; they are in none of its bills."
 OUTPUT_ONLY = (
     "The API's output price alone, as people quote it. It leaves out the input, so it makes the "
     "API look cheaper than the bill would be."
@@ -110,6 +111,62 @@ SOURCES = (
 CHANGES = (
     "What was changed on this page. Each earlier version of the file is kept beside it; an undo "
     "brings the last one back and is listed as well."
+)
+FULL_HERE = "Everything the rig cost in the period: hardware, electricity, other costs."
+MARGINAL_HERE = "The electricity that the period's requests drew beyond the cards' idle draw."
+HERE_OR_THERE = (
+    "What decides from now on, as the rig is bought: its electricity beyond idle for a million "
+    "output tokens, beside the API's bill for the same requests."
+)
+PAYBACK = (
+    "The API's bill less own cost, month by month since the first purchase, added up. Against full "
+    "it answers whether buying was right, against marginal whether running it was."
+)
+EVEN = (
+    "Where own cost and the bill are the same, one thing changed at a time and all else as "
+    "measured: occupancy, throughput, the mix of requests, the idle draw."
+)
+EVEN_HOURS = "Hours a day in active windows at which the rig costs as much as the API's bill."
+EVEN_UTILIZATION = "Share of all card time spent computing at which both cost the same."
+EVEN_TOKENS = "Output tokens a day, at the measured rate, at which both cost the same."
+EVEN_HARDWARE = (
+    "What the hardware might have cost for both to be the same, its residual value unchanged."
+)
+EVEN_KWH = "The average price of a kWh at the wall at which both would cost the same."
+EVEN_PAYBACK = (
+    "Months until what an API would have billed, less what the rig costs beside its purchase, "
+    "adds up to the price of what was bought."
+)
+DAY_REQUESTS = (
+    "Requests that ended on this day and are looked at; of one that was tried again only the try "
+    "that counts."
+)
+DAY_COST = (
+    "What the requests that are looked at cost on this day: their share, by card time, of "
+    "hardware, electricity and other costs while the cards were busy."
+)
+CARD_TIME = "Its share of the card's time: while several requests compute, each takes an even part."
+REQUEST_COST = (
+    "The request's share, by card time, of what its cards cost while they were busy: hardware, "
+    "electricity and other costs."
+)
+TOOK = "From its arrival to its last byte."
+WAITED = "From its arrival at the engine until it computed: as told, else by the engine's slots."
+FIRST = "From where it began to compute to its first token."
+NEW = "Input that no cache served, without what is known to be recomputed."
+RECOMPUTED = (
+    "Input that no cache served although a card of the pool had computed it before; told only for "
+    "requests with prefix keys."
+)
+CACHED = "Input that the engine served from its cache; it takes no card time."
+GENERATED = "Tokens that the engine generated."
+LINE = (
+    "The request among those that shared its card: pale bars are its neighbours. Beneath, the mean "
+    "power between two readings; hatched where it is not known."
+)
+REQUEST_BILLS = (
+    "What each price sheet asks for this one request. The simulated bill counts what the "
+    "provider's cache would still have held of the requests before it."
 )
 QUALITY = "What is not known about this period, and which figures that touches."
 

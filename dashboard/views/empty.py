@@ -42,6 +42,12 @@ output = "0.60"
 """
 
 
+SHEETS = """
+[compare]
+sheets = ["deepseek/deepseek-v4.1-flash", "anthropic/claude-haiku-4-5"]
+"""
+
+
 def no_ledger(settings: Settings) -> None:
     """Nothing was ever collected here."""
     st.subheader("No ledger yet", anchor=False)
@@ -87,6 +93,18 @@ def no_requests(period: str, settings: Settings) -> None:
         "`rigledger up` and point your clients at its port:"
     )
     st.code(TAP.strip(), language="toml")
+
+
+def no_sheets() -> None:
+    """Nothing to compare with: how to choose price sheets, or write one's own."""
+    st.subheader("No API prices to compare with", anchor=False)
+    st.markdown(
+        "Choose price sheets from those that come along, `rigledger prices list` shows them, and "
+        "name them in `rigledger.toml`:"
+    )
+    st.code(SHEETS.strip(), language="toml")
+    st.markdown("Or write the prices down yourself, per million tokens:")
+    st.code(PRICES.strip(), language="toml")
 
 
 def missing_assumptions(settings: Settings) -> None:

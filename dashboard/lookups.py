@@ -1,0 +1,66 @@
+"""Loads for the requests page: the days of a month, a day's requests, and one of them."""
+
+import time
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from analytics.compare import compared_alone
+from analytics.one_request import Opened, opened
+from analytics.periods import Period, day_at, month_of
+from analytics.read import Ledger
+from analytics.requests import days_with_requests, requests
+from analytics.shelf import Shelf
+from collector.settings import Settings
+from dashboard.loaders import day_span
+
+KEPT_S = 60
+# In all of them `key` only tells the cache when the settings have changed. All raise what reading
+# a ledger may raise (`loaders.UNREADABLE`).
+
+
+def days(settings: Settings, month: str) -> list[str]:
+    """The days of a month with any request, the newest first."""
+    return _days(repr(settings), settings, month_of(month, settings.zone))
+
+
+def of_day(settings: Settings, day: str) -> pl.DataFrame:
+    """A local day's attempts (`requests.requests`)."""
+    return _of_day(repr(settings), settings, day)
+
+
+def one(
+    settings: Settings, day: str, source: str, event_id: str
+) -> tuple[Opened, list[dict[str, Any]]] | None:
+    """An attempt that ended in a day, and its bills (`compare.compared_alone`)."""
+    return _one(repr(settings), settings, day, source, event_id)
+
+
+def _shelf(settings: Settings) -> Shelf:
+    return Shelf(Ledger(settings.store_path()), settings, time.time_ns())
+
+
+@st.cache_data(ttl=KEPT_S, max_entries=4, show_spinner=False, refresh_mode="background")
+def _days(key: str, _settings: Settings, period: Period) -> list[str]:
+    found = days_with_requests(_shelf(_settings).days(period.from_ns, period.to_ns))
+    return [day.isoformat() for day in reversed(found)]
+
+
+@st.cache_data(ttl=KEPT_S, max_entries=4, show_spinner=False, refresh_mode="background")
+def _of_day(key: str, _settings: Settings, name: str) -> pl.DataFrame:
+    begin, end = day_span(_settings, name)
+    (day, *later) = _shelf(_settings).days(begin, day_at(end, _settings.zone).to_ns)
+    return requests(day, later[0] if later else None)
+
+
+@st.cache_data(ttl=KEPT_S, max_entries=8, show_spinner="Looking it up …", refresh_mode="background")
+def _one(
+    key: str, _settings: Settings, name: str, source: str, event_id: str
+) -> tuple[Opened, list[dict[str, Any]]] | None:
+    shelf = _shelf(_settings)
+    (day,) = shelf.days(*day_span(_settings, name))
+    found = opened(shelf, day, source, event_id)
+    if found is None:
+        return None
+    return found, compared_alone(shelf, day, source, event_id)
