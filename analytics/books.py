@@ -121,7 +121,7 @@ def _prefixed(ledger: Ledger, attempts: pl.DataFrame, low: int, high: int) -> pl
         return attempts.clear()
     since = low - RECALL_NS
     told = ledger.frame("attempts", since - LOOKBACK_NS, high, ends_after_ns=since)
-    return joined(told).filter(has_any)
+    return joined(told).filter(has_any).drop("route")
 
 
 def _account(

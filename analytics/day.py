@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from analytics import rollup
+from analytics import rollup, routing
 from analytics.active_gap import headroom_ns
 from analytics.books import Books
 from analytics.cost import NO_REQUEST
@@ -57,7 +57,7 @@ class Day:
     facts: unassigned_nano (of it unassigned_other_nano is no hardware), rent_unknown_ns
     (`rent.unwitnessed_ns`), resets, pending_ns, how the host's energy is known (`_host`), gaps
     ([start, end] ns), clock_steps ([at, step] ns), headroom_ns (at other gaps,
-    `active_gap.headroom_ns`) and peaks (by card).
+    `active_gap.headroom_ns`), peaks (by card) and routing (`routing.of_day`).
     """
 
     name: str
@@ -101,18 +101,20 @@ def split(books: Books, settings: Settings) -> list[Day]:
     ended = rollup.ended(books)
     days = []
     for name, start, end in _spans(books, settings):
-        costs = rollup.costs(_within(leaves, "bucket_ns", start, end), books)
+        own, worked = (_within(frame, "bucket_ns", start, end) for frame in (cells, leaves))
+        costs = rollup.costs(worked, books)
         over = _within(ended, "end_ns", start, end)
+        routed = routing.of_day(books, own, worked, over, (start, end))
         days.append(
             Day(
                 name=name,
                 from_ns=start,
                 to_ns=end,
-                cells=_within(cells, "bucket_ns", start, end),
+                cells=own,
                 work=rollup.work(costs),
                 tallies=rollup.tallies(over),
                 ends=rollup.ends(over),
-                facts=_facts(books, settings, start, end),
+                facts={**_facts(books, settings, start, end), "routing": routed},
                 details=Held({"costs": costs, "ended": over}),
             )
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analytics.group_identities import LABELS, PLACES, Pairs, labelled, placed
+from analytics.routing_identities import routed
 from analytics.utilization import Layers
 
 Exact = Iterable[tuple[str, Layers, int]]  # a name, its layers, the tokens they multiply to
@@ -19,7 +20,7 @@ def check(month: Mapping[str, Any], exact: Exact, smallest_leaf: int) -> None:
     `exact` are the layers of the month and its groups, unrounded; `smallest_leaf` is the least of
     the leaves' time and card energy, neither of which may be negative.
     """
-    pairs = _whole(month) + _layers(exact) + _compared(month)
+    pairs = _whole(month) + _layers(exact) + _compared(month) + routed(month)
     for label in LABELS:
         pairs += labelled(month, label)
     for place in PLACES:
@@ -52,6 +53,16 @@ def _whole(month: Mapping[str, Any]) -> Pairs:
             "Σ card time + unattributed = busy time",
             month["card_time_ns"] + month["quality"]["unattributed_ns"],
             month["states_ns"]["busy"],
+        ),
+        (
+            "Σ card time by kind = card time",
+            sum(month["kinds_ns"].values()),
+            month["card_time_ns"],
+        ),
+        (
+            "Σ cost by kind = requests' cost",
+            sum(month["kinds_cost_nano"].values()),
+            month["requests_cost_nano"],
         ),
         (
             "Σ unallocated by state = unallocated",

@@ -16,6 +16,7 @@ from analytics.periods import Period
 from analytics.quality import at_least, embedding_ns, flags, quality, refused
 from analytics.read import Ledger
 from analytics.rollup import KINDS
+from analytics.routing import routing
 from analytics.shelf import Progress, Shelf, no_progress
 from analytics.states import STATES
 from analytics.used_day import used_day
@@ -108,6 +109,8 @@ def summarize(
         "capacity_ns": int(cells["ns"].sum()),
         "states_ns": states_ns,
         "states_cost_nano": {**states_cost, "unassigned": unassigned},
+        "kinds_ns": _by_kind(work, "ns"),
+        "kinds_cost_nano": _by_kind(work, "nano"),
         "card_time_ns": _sum(work, "ns"),
         "requests_cost_nano": _sum(work, "nano"),
         "unattributed_cost_nano": int(cells["unattributed_nano"].sum()),
@@ -130,6 +133,7 @@ def summarize(
             settings.usage.active_gap_ns,
         ),
         "groups": {**groups(shares, work, tallies, found), **by_place},
+        "routing": routing([day.facts["routing"] for day in days], joined(days, "ends")),
         "quality": counted,
     }
     document["compare"] = compare(
@@ -182,6 +186,10 @@ def _cost(cells: pl.DataFrame, days: list[Day]) -> dict[str, int]:
 
 def _sum(work: pl.DataFrame, figure: str) -> int:
     return sum(int(work[f"{kind}_{figure}"].sum()) for kind in KINDS)
+
+
+def _by_kind(work: pl.DataFrame, figure: str) -> dict[str, int]:
+    return {kind: int(work[f"{kind}_{figure}"].sum()) for kind in KINDS}
 
 
 def marginal_of(cells: pl.DataFrame) -> tuple[int | None, bool]:

@@ -10,7 +10,7 @@ from collector.settings import Settings
 
 # These say where things lie and how they are reached; no figure rests on them.
 APART = {"store", "collector", "dashboard", "taps", "router", "meters"}
-NAMES = ("name", "step", "sheet")  # what a row of a list is known by, the first that it has
+NAMES = ("name", "step", "sheet", "at")  # what a row of a list is known by, the first that it has
 Content = Mapping[str, Any]
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from analytics.books import Books
 from analytics.intervals import Ints
+from analytics.prefixes import COLUMNS as RECALLED
 from analytics.states import BUCKET_NS
 from analytics.timeline import PREFILL_ONLY
 
@@ -18,10 +19,10 @@ WORK = [f"{kind}_{figure}" for kind in KINDS for figure in ("ns", "nano")]
 CATEGORIES = ("capital", "energy", "other")
 SPENT = [f"{category}_nano" for category in CATEGORIES]
 ENDED = [
-    "source", "event_id", "request_id", *LABELS, "operation", "status", "usage_source",
+    "source", "event_id", "request_id", *LABELS, "engine", "operation", "status", "usage_source",
     "received_ns", "end_ns",
     "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
-    "prefix", "prefix_tokens", "recomputed_tokens",
+    "prefix", "prefix_tokens", *RECALLED, "route",
     "card", "is_request", "is_carded", "is_odd", "is_split",
 ]  # fmt: skip
 
@@ -86,7 +87,7 @@ def ended(books: Books) -> pl.DataFrame:
     names = ["source", "event_id"]
     carded = books.rows.filter(pl.col("card").is_in([card.uuid for card in books.cards]))
     first = carded.sort("request", "card_no").unique("request", keep="first")
-    carded = first.select(*names, "card", "recomputed_tokens")
+    carded = first.select(*names, "card", *RECALLED)
     since = pl.col("start_ns") - pl.col("received_at_ns")
     odd = (
         (pl.col("cache_read_tokens") > pl.col("input_tokens"))
@@ -99,7 +100,7 @@ def ended(books: Books) -> pl.DataFrame:
     )
     told = books.attempts.join(carded, on=names, how="left", maintain_order="left")
     return told.with_columns(
-        pl.col("recomputed_tokens").fill_null(0),
+        pl.col("recomputed_tokens", "evicted_tokens", "rewritten_tokens").fill_null(0),
         is_carded=pl.col("card").is_not_null(),
         received_ns=pl.col("received_at_ns"),
         is_odd=odd.fill_null(False),

@@ -22,7 +22,9 @@ NEAREST: Final = {"tap": 0, "router": 1, "litellm": 3, "_log": 2, "otlp": 4}
 USAGE: Final = ("engine", "derived", "estimated", "missing")
 TIMES: Final = ("received_at_ns", "start_ns", "end_ns")
 LISTS: Final = ("gpus", "prefix", "prefix_tokens")
-FILLED: Final = ("request_id", "model", "project", "session", "key", "wait_ns", "_ttft", *LISTS)
+FILLED: Final = (
+    "request_id", "model", "project", "session", "key", "wait_ns", "route", "_ttft", *LISTS,
+)  # fmt: skip
 TOKENS: Final = (
     "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
 )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from analytics.intervals import Ints
-from analytics.prefixes import recomputed
+from analytics.prefixes import nothing_recalled, recalled
 from collector.settings import EngineSettings
 
 Slots = Mapping[str, Sequence[tuple[int, int]]]
@@ -29,13 +29,13 @@ def timeline(
 
     `engines` are the assignments in force; `slots` tells for each engine from when it had how
     many, in order of time; `before` are the attempts whose prefixes may have been computed again
-    (`prefixes.recomputed`).
+    (`prefixes.recalled`).
 
     Columns beside the attempt's own: `request` (its place in the order of (source, event_id)),
     `card`, `card_no` and `n_cards` (its place and their number), `pool`, and the instants
     `start_ns` ≤ `compute_ns` ≤ `split_ns` ≤ `end_ns`, with `first_kind` before the split and
     `second_kind` after it. Of `fresh_tokens`, which no cache served, `recomputed_tokens` had been
-    computed before.
+    computed before (and what else `prefixes.recalled` tells); `is_keyed` where it told prefixes.
     """
     placed = _with_cards(attempts, engines)
     compute = _compute_starts(placed, slots)
@@ -52,10 +52,11 @@ def timeline(
         .otherwise(pl.lit("new")),
         second_kind=pl.lit("output"),
         fresh_tokens=pl.col("input_tokens") - pl.col("cache_read_tokens"),
-        recomputed_tokens=_again(placed, before, engines),
+        is_keyed=pl.col("prefix").list.len() > 0,
         n_cards=pl.col("cards").list.len().cast(pl.Int64),
     )
-    numbered = placed.drop("prefix", "prefix_tokens").with_columns(
+    placed = placed.hstack(_again(placed, before, engines))
+    numbered = placed.drop("prefix", "prefix_tokens", "route").with_columns(
         card_no=pl.int_ranges(pl.col("cards").list.len())
     )
     rows = numbered.explode("cards", "card_no").rename({"cards": "card"})
@@ -64,10 +65,10 @@ def timeline(
 
 def _again(
     placed: pl.DataFrame, before: pl.DataFrame | None, engines: Mapping[str, EngineSettings]
-) -> pl.Series:
+) -> pl.DataFrame:
     if before is None or before.is_empty():
-        return pl.repeat(0, len(placed), dtype=pl.Int64, eager=True)
-    return recomputed(placed, _with_cards(before, engines))
+        return nothing_recalled(placed)
+    return recalled(placed, _with_cards(before, engines))
 
 
 def _with_cards(attempts: pl.DataFrame, engines: Mapping[str, EngineSettings]) -> pl.DataFrame:

@@ -90,6 +90,15 @@ def test_every_figure_that_differs_is_told_old_and_new() -> None:
     assert found["at"] == "2026-11-01T00:00:00+00:00"
 
 
+def test_of_a_figure_over_time_only_the_instants_that_differ_are_told() -> None:
+    old, new = copy.deepcopy(OLD), copy.deepcopy(OLD)
+    for report, count in ((old["report"], 4), (new["report"], 5)):
+        report["routing"] = {"over_time": [{"at": "t0", "n": 1}, {"at": "t1", "n": count}]}
+    found = restatement(old, new, SETTINGS)
+    assert found is not None
+    assert found["figures"] == [{"figure": "routing.over_time.t1.n", "old": 4, "new": 5}]
+
+
 def test_hours_with_news_are_counted_by_kind() -> None:
     news = {"attempt": [[496_000, 9], [496_001, 8], [496_002, 10]], "sample": [[496_000, 7]]}
     assert why(changed("inputs", "news", to=news)) == [

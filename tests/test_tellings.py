@@ -17,7 +17,7 @@ from analytics.month import month
 from analytics.periods import Period
 from analytics.tellings import TOKENS, joined
 from collector.clock import to_ns
-from collector.events import Attempt, Event
+from collector.events import Attempt, Event, Route
 
 HOUR = Period("hour", START, START + 3_600 * SECOND)
 LATER = START + 10**15
@@ -124,7 +124,7 @@ SCHEMA = {
     **dict.fromkeys(("source", "event_id", "request_id"), pl.String),
     **dict.fromkeys(("shared_request", "shared_response"), pl.String),
     **dict.fromkeys(("engine", "model", "project", "session", "key"), pl.String),
-    **dict.fromkeys(("operation", "status", "usage_source"), pl.String),
+    **dict.fromkeys(("operation", "status", "usage_source", "route"), pl.String),
     **dict.fromkeys(("received_at_ns", "start_ns", "wait_ns"), pl.Int64),
     **dict.fromkeys(("first_token_ns", "end_ns"), pl.Int64),
     **dict.fromkeys(TOKENS, pl.Int64),
@@ -145,6 +145,9 @@ TELLING = st.fixed_dictionaries(
         "usage_source": st.sampled_from(["engine", "derived", "estimated", "missing"]),
         "ttft_ns": st.sampled_from([None, 0, 3 * SECOND]),
         "project": st.sampled_from([None, "p", "q"]),
+        "route": st.sampled_from(
+            [None, Route(policy="p", chosen="a"), Route(policy="q", chosen="a")]
+        ),
     }
 )
 
@@ -164,6 +167,7 @@ def test_tellings_join_as_by_hand(tellings: list[dict[str, Any]], dice: random.R
         row = found[key]
         for field in ("output_tokens", "usage_source", "project"):
             assert row[field] == getattr(made, field), (key, field)
+        assert row["route"] == (made.route and made.route.policy)
         ttft = None if made.ttft_ns is None else to_ns(made.received_at) + made.ttft_ns
         assert row["first_token_ns"] == ttft
 
@@ -184,4 +188,5 @@ def _instants(event: Attempt) -> dict[str, Any]:
         "first_token_ns": None if event.ttft_ns is None else received + event.ttft_ns,
         "end_ns": received + event.duration_ns,
         "is_request": True,
+        "route": event.route and event.route.policy,
     }

@@ -74,6 +74,7 @@ SELECT
     reasoning_tokens,
     prefix,
     prefix_tokens,
+    route,
     -- Of a request that was tried again one try counts: one that succeeded, else that told its
     -- tokens, else the last.
     counted_no IS NULL OR (attempt_no = counted_no AND tried.source IS NOT NULL) AS is_request

@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from analytics.render import compare
+from analytics.render import compare, routing
 from analytics.render.parts import Block, Note, Part, Row, as_lines
 from analytics.render.rounding import in_units
 
@@ -40,6 +40,7 @@ def blocks(month: dict[str, Any]) -> list[Block]:
         _layers(month),
         _gaps(month),
         _groups(month),
+        routing.section(month),
         compare.section(month),
         _quality(month),
     ]

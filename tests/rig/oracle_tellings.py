@@ -13,7 +13,7 @@ USAGE = ["engine", "derived", "estimated", "missing"]
 TOKENS = (
     "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
 )  # fmt: skip
-LABELS = ("model", "project", "session", "key", "wait_ns")
+LABELS = ("model", "project", "session", "key", "wait_ns", "route")
 
 
 def rank(attempt: Attempt) -> tuple[int, str, str]:
