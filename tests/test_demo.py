@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from analytics.month import month
+from analytics.periods import Period
+from analytics.read import Ledger
 from collector.clock import to_ns
 from collector.decode import decode
 from collector.demo import rig
@@ -234,3 +237,66 @@ def test_progress_is_plain_lines_away_from_a_terminal(capsys):
         progress.show(hour * 3600 * 10**9)
     shown = capsys.readouterr().err
     assert shown == "".join(f"loading the demo ledger: {part} %\n" for part in (0, 50, 100))
+
+
+def stood_by(attempts):
+    """The longest span in which a request waited while another card had none: its length and
+    start (ns), and the engines that had it waiting."""
+    spans = []
+    for a in attempts:
+        received = instant_ns(a["received_at"])
+        came = received + a["dispatch_ns"]
+        spans.append((a["engine"], came, came + a["wait_ns"], received + a["duration_ns"]))
+    edges = sorted({edge for span in spans for edge in span[1:]})
+    best, since, queued = (0, 0, set()), None, set()
+    for start, end in pairwise(edges):
+        there = [span for span in spans if span[1] <= start < span[3]]
+        waiting = {span[0] for span in there if start < span[2]}
+        if waiting and {span[0] for span in there} != set(rig.ENGINES):
+            since, queued = (start, waiting) if since is None else (since, queued | waiting)
+            best = max(best, (end - since, since, frozenset(queued)), key=lambda found: found[0])
+        else:
+            since = None
+    return best
+
+
+def test_the_audit_is_found_as_herding(tmp_path):
+    """October 12: a long fan-out of which every branch goes to one card. The report's longest
+    episode is the one that the events tell."""
+    day = plan(dt.date(2026, 10, 12))
+    told = next(islice(events(OCTOBER, day.start_ns - 1), 11, 12))
+    accepted, _ = decode(("[" + ",".join(text for _, text in told) + "]").encode())
+    with Store(tmp_path / "ledger") as store:
+        store.append([event for _, event in accepted])
+    made = parse(rig.settings_text(day.end_ns, tmp_path, "127.0.0.1:1", "127.0.0.1:2"), "demo")
+    whole = Period("day", day.start_ns, day.end_ns)
+    document = month(Ledger(tmp_path / "ledger"), made, whole, day.end_ns + 10**15)
+    episodes = document["routing"]["herding"]["episodes"]
+    longest = max(episodes, key=lambda found: instant_ns(found["to"]) - instant_ns(found["from"]))
+    attempts = [a for a in (json.loads(text) for _, text in told) if a["kind"] == "attempt"]
+    length, since, queued = stood_by(attempts)
+    assert length > 600 * 10**9
+    told_us = [instant_ns(longest[end]) // 1000 for end in ("from", "to")]
+    assert told_us == [since // 1000, (since + length) // 1000]
+    assert longest["queued"] == [rig.CARDS[rig.ENGINES.index(engine)] for engine in queued]
+    assert longest["queued"] == ["GPU-demo-1"]
+    # Every attempt tells its decision and its prefixes.
+    assert document["routing"]["decisions"] == len(attempts)
+    causes = document["routing"]["misses"]["causes"]
+    assert causes["misrouted"]["tokens"] > 0 < causes["evicted"]["tokens"]
+    assert causes["untold"]["tokens"] == 0
+
+
+def test_prompts_go_on_from_what_was_said(told):
+    """Each request of a conversation begins with all that the one before it held."""
+    last = {}
+    for a in of_kind(told, "attempt"):
+        assert a["prefix_tokens"] == sorted(a["prefix_tokens"])
+        if a["input_tokens"] is not None:
+            assert a["prefix_tokens"][-1] == a["input_tokens"]
+        before = last.get(a["prefix"][1], [])
+        assert a["prefix"][: len(before)] == before
+        last[a["prefix"][1]] = a["prefix"]
+        chosen = next(c for c in a["route"]["candidates"] if c["engine"] == a["engine"])
+        assert a["route"]["hit_tokens"] == chosen["hit_tokens"]
+        assert a["route"]["chosen"] == a["engine"]

@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from collector.clock import from_ns
-from collector.demo import power, rig
+from collector.demo import decision, power, rig
 from collector.demo.plan import Day, plan
 from collector.demo.serve import Request, serve
 
@@ -80,6 +80,9 @@ def _attempt(day: Day, request: Request) -> Due:
         "status": request.status,
         "http_status": 500 if failed else 200,
         "finish_reason": "stop" if ok else None,
+        "prefix": decision.prefix(request),
+        "prefix_tokens": request.boundaries,
+        "route": decision.route(request),
     }
     return request.end_ns, msgspec.json.encode(event).decode()
 

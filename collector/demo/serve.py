@@ -1,6 +1,7 @@
 """Serves a demo day's bursts on the demo's cards: slots, queues, prefix caches, failures."""
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -17,9 +18,24 @@ STAYS_HOME = 0.75
 ABORTS, FAILS = 0.012, 0.004
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A card as the router saw it when it chose: `hit_tokens` of the prompt believed cached,
+    `pending_tokens` of others not yet at their first token, the wait as estimated."""
+
+    hit_tokens: int
+    pending_tokens: int
+    in_flight: int
+    estimate_ms: int
+
+
 @dataclass(slots=True)
 class Request:
-    """One request as it went; instants in ns since the epoch. `computing` is [start, end)."""
+    """One request as it went; instants in ns since the epoch. `computing` is [start, end).
+
+    `candidates` are the cards as they were when `card` was chosen, for a `reason`;
+    `boundaries` the prompt's tokens up to the end of each of its messages.
+    """
 
     number: int
     burst: Burst
@@ -34,6 +50,9 @@ class Request:
     cache_read_tokens: int
     output_tokens: int
     status: str
+    candidates: Sequence[Candidate]
+    reason: str
+    boundaries: Sequence[int]
 
 
 @dataclass(slots=True)
@@ -42,6 +61,7 @@ class _Branch:
     number: int
     context_tokens: int
     turns_left: int
+    boundaries: list[int]
     home: int | None = None
     cached_tokens: int = 0
 
@@ -50,6 +70,7 @@ class _Branch:
 class _Card:
     free_ns: list[int] = field(default_factory=lambda: [0] * SLOTS)
     warm_until_ns: dict[str, int] = field(default_factory=dict)
+    there: list[Request] = field(default_factory=list)
 
 
 def serve(day: Day) -> list[Request]:
@@ -60,7 +81,8 @@ def serve(day: Day) -> list[Request]:
     for burst in day.bursts:
         for number in range(burst.branches):
             context = burst.project.shared_tokens + rng.randint(600, 3_000)
-            branch = _Branch(burst, number, context, burst.turns)
+            said = [burst.project.shared_tokens, context]
+            branch = _Branch(burst, number, context, burst.turns, said)
             heapq.heappush(queue, (_arrival(burst.at_ns + _ns(rng, 0.01, 1.5)), len(queue), branch))
     order = len(queue)
     done: list[Request] = []
@@ -79,6 +101,7 @@ def serve(day: Day) -> list[Request]:
 def _serve_one(
     number: int, at_ns: int, branch: _Branch, cards: list[_Card], rng: Random
 ) -> Request:
+    seen = [_seen(at_ns, branch, index, card) for index, card in enumerate(cards)]
     chosen = _choose(at_ns, branch, cards, rng)
     card = cards[chosen]
     dispatch_ns = rng.randint(150_000, 900_000)
@@ -87,7 +110,9 @@ def _serve_one(
     request = Request(
         number, branch.burst, branch.number, chosen, at_ns, dispatch_ns, start_ns, None, start_ns,
         branch.context_tokens, _cached(start_ns, branch, chosen, card), 0, "ok",
+        seen, _reason(branch, chosen), tuple(branch.boundaries),
     )  # fmt: skip
+    card.there.append(request)
     others = [free for index, free in enumerate(card.free_ns) if index != slot]
     _compute(request, any(free > start_ns for free in others), rng)
     card.free_ns[slot] = request.end_ns
@@ -107,6 +132,32 @@ def _choose(at_ns: int, branch: _Branch, cards: list[_Card], rng: Random) -> int
         return freest
     full = min(cards[branch.home].free_ns) > at_ns
     return freest if full and rng.random() > STAYS_HOME else branch.home
+
+
+def _reason(branch: _Branch, chosen: int) -> str:
+    if branch.burst.pinned is not None:
+        return "pinned"
+    if branch.home is None:
+        return "cold"
+    return "home" if branch.home == chosen else "spill"
+
+
+def _seen(at_ns: int, branch: _Branch, index: int, card: _Card) -> Candidate:
+    """A card at the instant of a decision: what is there, and how long this one would wait."""
+    card.there = [other for other in card.there if other.end_ns > at_ns]
+    hit_tokens = _cached(at_ns, branch, index, card)
+    new_tokens = branch.context_tokens - hit_tokens
+    wait_ms = max(0, min(card.free_ns) - at_ns) // 1_000_000
+    return Candidate(
+        hit_tokens=hit_tokens,
+        pending_tokens=sum(
+            other.input_tokens - other.cache_read_tokens
+            for other in card.there
+            if (other.first_ns or 0) > at_ns
+        ),
+        in_flight=len(card.there),
+        estimate_ms=wait_ms + new_tokens * 1_000 // PREFILL_TOKENS_PER_SECOND,
+    )
 
 
 def _cached(start_ns: int, branch: _Branch, chosen: int, card: _Card) -> int:
@@ -141,6 +192,7 @@ def _remember(request: Request, branch: _Branch, card: _Card, rng: Random) -> No
     card.warm_until_ns[project.name] = request.end_ns + CACHE_HOLDS_NS
     branch.cached_tokens = request.input_tokens + request.output_tokens
     branch.context_tokens = branch.cached_tokens + rng.randint(250, 2_600)
+    branch.boundaries += [branch.cached_tokens, branch.context_tokens]
     branch.turns_left -= 1
 
 
