@@ -148,6 +148,8 @@ class LiveCard:
         first_ns = flight.first_token_ns
         if outcome.status != "ok" or outcome.output_tokens is None or first_ns is None:
             return
+        if not flight.streams:  # its first byte came after its last token
+            return
         elapsed_ns = now_ns - first_ns
         if elapsed_ns > 0:
             batch = max(1, round((self._area - flight.batch_area) / elapsed_ns))

@@ -117,6 +117,17 @@ def test_without_a_report_a_miss_is_inferred_from_the_time():
     assert live.card("a").index.budget_tokens < before
 
 
+@pytest.mark.parametrize(("streams", "decoded", "computed"), [(True, 99, 4000), (False, 50, 2000)])
+def test_only_a_stream_shows_its_first_token(streams, decoded, computed):
+    """4,000 tokens of prompt in a second, 99 more of output in another; of a whole answer the first
+    byte comes after all of it, and what was assumed stays."""
+    live = fleet(slots=(2, 2))
+    decision = run(live, replace(conversation("x", 2), streams=streams))
+    card = live.card(decision.chosen)
+    assert (card.decode.per_s(1), card.prefill.per_s) == (decoded, computed)
+    assert (decision.regret_ms is not None) == streams
+
+
 def test_a_card_that_has_not_answered_is_taken_for_equal():
     live = fleet(slots=(1, 1))
     run(live, conversation("x", 9))  # 11,000 tokens in a second
