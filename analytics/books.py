@@ -15,7 +15,7 @@ from analytics.intervals import subtract
 from analytics.periods import day_at
 from analytics.prefixes import RECALL_NS
 from analytics.read import Ledger
-from analytics.rig import Card, cards, in_force
+from analytics.rig import Card, cards, in_force, in_service
 from analytics.states import BUCKET_NS, buckets_between, partition
 from analytics.tariff import Rate, rates
 from analytics.tellings import NEARBY_NS, joined
@@ -169,15 +169,7 @@ def _account(
 
 def _clipped(rows: pl.DataFrame, rig: list[Card], from_ns: int, to_ns: int) -> pl.DataFrame:
     """The rows' time within a span and their card's service; those without any are left out."""
-    served = pl.DataFrame(
-        [
-            (card.uuid, max(from_ns, start), min(to_ns, end))
-            for card in rig
-            for start, end in card.in_service
-        ],
-        schema={"card": pl.String, "begin": pl.Int64, "end": pl.Int64},
-        orient="row",
-    )
+    served = in_service(rig).with_columns(pl.col("begin", "end").clip(from_ns, to_ns))
     near = rows.join(served, on="card", maintain_order="left").filter(
         pl.col("end_ns") > pl.col("begin"), pl.col("compute_ns") < pl.col("end")
     )

@@ -6,7 +6,7 @@ no rate jumps at a bound.
 
 import polars as pl
 
-from analytics.rig import Card
+from analytics.rig import Card, in_service
 from analytics.states import BUCKET_NS
 
 
@@ -19,11 +19,6 @@ def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
     puts out 1/n, the tokens left over going to the first of them. What came up to an instant is
     floored, and a bucket has the difference: they add up to the request's tokens.
     """
-    served = pl.DataFrame(
-        [(card.uuid, start, end) for card in cards for start, end in card.in_service],
-        schema={"card": pl.String, "begin": pl.Int64, "end": pl.Int64},
-        orient="row",
-    )
     seen = pl.col("split_ns") < pl.col("end_ns")
     whole = rows.filter(pl.col("output_tokens") > 0).select(
         "card",
@@ -38,7 +33,7 @@ def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
     inside = whole.filter(~across).select(*_KEPT, bucket_ns=pl.col("high") * BUCKET_NS)
     pieces = pl.concat([inside, _cut(whole.filter(across))])
     found = pieces.group_by("card", "bucket_ns").agg(pl.col("tokens").sum())
-    found = found.join(served, on="card").filter(
+    found = found.join(in_service(cards), on="card").filter(
         pl.col("bucket_ns") >= pl.col("begin"), pl.col("bucket_ns") < pl.col("end")
     )
     return found.select("card", "bucket_ns", pl.col("tokens").alias("emitted_tokens"))

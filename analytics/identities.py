@@ -14,13 +14,16 @@ class BrokenIdentity(RuntimeError):
     """The books do not add up: a defect of the program, never to be published over."""
 
 
-def check(month: Mapping[str, Any], exact: Exact, smallest_leaf: int) -> None:
+def check(
+    month: Mapping[str, Any], exact: Exact, smallest_leaf: int, declared: Pairs | None = None
+) -> None:
     """Recompute every identity of a month. Raises BrokenIdentity with both sides of each.
 
     `exact` are the layers of the month and its groups, unrounded; `smallest_leaf` is the least of
-    the leaves' time and card energy, neither of which may be negative.
+    the leaves' time and card energy, neither of which may be negative; `declared` is what the
+    settings alone say (`declared.declared`).
     """
-    pairs = _whole(month) + _layers(exact) + _compared(month) + routed(month)
+    pairs = _whole(month) + _layers(exact) + _compared(month) + routed(month) + (declared or [])
     for label in LABELS:
         pairs += labelled(month, label)
     for place in PLACES:

@@ -9,6 +9,7 @@ import polars as pl
 from analytics.active_gap import reach_ns, sensitivity
 from analytics.compare import Billed, compare, compared
 from analytics.day import Day, joined, spent
+from analytics.declared import declared as declared_of
 from analytics.groups import carried, groups
 from analytics.identities import check
 from analytics.machine_groups import machine_groups
@@ -142,7 +143,8 @@ def summarize(
     throughput = document["layers"]["throughput"]
     counted["flags"] = flags(counted, reasons, found, throughput, embedding_ns(days))
     whole = ("the period", ratios, tokens["output"])
-    check(document, [whole, *exact], _leaves(cells, work))
+    beside = declared_of(document, settings, period, now_ns)
+    check(document, [whole, *exact], _leaves(cells, work), beside)
     return document
 
 

@@ -93,8 +93,8 @@ def flags(
         (bool(reasons), f"cost is at least what is said: {'; '.join(reasons)}"),
         (
             found["uncarded_requests"] > 0,
-            f"{found['uncarded_requests']:,} requests ran on no card that the settings name: they"
-            " have tokens and no cost",
+            f"{found['uncarded_requests']:,} requests ran on no card that the settings name as"
+            " in service: they have tokens and no cost",
         ),
         (
             found["unknown_ns"] > 0,

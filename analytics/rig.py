@@ -4,9 +4,11 @@ Only the settings name cards: an event can neither add capacity nor move cost.
 """
 
 import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from analytics.intervals import union
 from collector.settings import EngineSettings, Hardware, Settings
@@ -42,6 +44,15 @@ def cards(settings: Settings, at_ns: int) -> list[Card]:
     named = {gpu for engine in engines.values() for gpu in engine.gpus}
     named |= {gpu for asset in settings.hardware for gpu in asset.cards}
     return [_card(settings, engines, uuid) for uuid in sorted(named)]
+
+
+def in_service(cards: Iterable[Card]) -> pl.DataFrame:
+    """When the cards are in service: card, begin and end (ns) of each span."""
+    return pl.DataFrame(
+        [(card.uuid, start, end) for card in cards for start, end in card.in_service],
+        schema={"card": pl.String, "begin": pl.Int64, "end": pl.Int64},
+        orient="row",
+    )
 
 
 def assets_of(settings: Settings, uuid: str) -> list[Hardware]:

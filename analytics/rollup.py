@@ -10,6 +10,7 @@ import polars as pl
 from analytics.books import Books
 from analytics.intervals import Ints
 from analytics.prefixes import COLUMNS as RECALLED
+from analytics.rig import in_service
 from analytics.states import BUCKET_NS
 from analytics.timeline import PREFILL_ONLY
 
@@ -82,10 +83,11 @@ def work(costs: pl.DataFrame) -> pl.DataFrame:
 
 def ended(books: Books) -> pl.DataFrame:
     """The attempts as the ledger tells them (`ENDED`), with the first card of the rig that each
-    ran on, and whether it is in the books (`is_carded`: on any card), impossible (`is_odd`) and
-    split into kinds (`is_split`)."""
+    ran on while it was in service, and whether there is any (`is_carded`), whether it is impossible
+    (`is_odd`) and split into kinds (`is_split`)."""
     names = ["source", "event_id"]
-    carded = books.rows.filter(pl.col("card").is_in([card.uuid for card in books.cards]))
+    served = pl.col("end_ns") > pl.col("begin"), pl.col("start_ns") < pl.col("end")
+    carded = books.rows.join(in_service(books.cards), on="card").filter(served)
     first = carded.sort("request", "card_no").unique("request", keep="first")
     carded = first.select(*names, "card", *RECALLED)
     since = pl.col("start_ns") - pl.col("received_at_ns")

@@ -16,15 +16,19 @@ from analytics.quality import at_least, quality
 from analytics.shelf import Shelf
 
 KINDS = ("full", "marginal")
+# What the host's own log tells of the time before was not watched.
+WATCHING = ("attempt", "heartbeat", "sample", "engine")
 
 
 def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
     """For each sheet its months, the oldest first: bill, own cost and savings (None where not
     known), and the savings added up so far.
 
-    A sum leaves out the months whose saving is not known; its bound tells what that leaves open.
+    A sum leaves out the months whose saving is not known; its bound tells what that leaves open. A
+    month before the first event may have had requests: its bill is at least nothing.
     """
     lines: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    first = shelf.first_ns(*WATCHING)
     for period in _months(shelf):
         days = shelf.days(period.from_ns, period.to_ns)
         cells = joined(days, "cells")
@@ -35,8 +39,10 @@ def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
             "full": (int(cells.select(spent().sum()).item() or 0) + unassigned, bool(reasons)),
             "marginal": (marginal, not marginal_known),
         }
+        watched = first is not None and first < period.to_ns
         for billed in compared(shelf, days, names):
-            lines[billed.name].append(_point(period, billed, own, lines[billed.name]))
+            before = lines[billed.name]
+            before.append(_point(period, billed, own, before, watched=watched))
     return [{"sheet": name, "months": months} for name, months in lines.items()]
 
 
@@ -44,7 +50,7 @@ def _months(shelf: Shelf) -> Iterator[Period]:
     """Local months from the first purchase, or else the first request, up to now."""
     settings = shelf.settings
     starts = [settings.midnight_ns(asset.in_service) for asset in settings.hardware]
-    first = shelf.first_request_ns()
+    first = shelf.first_ns("attempt")
     starts += [first] if first is not None else []
     at_ns = min(starts, default=shelf.now_ns)
     while at_ns < shelf.now_ns:
@@ -58,6 +64,8 @@ def _point(
     billed: Billed,
     own: dict[str, tuple[int | None, bool]],
     before: list[dict[str, Any]],
+    *,
+    watched: bool,
 ) -> dict[str, Any]:
     """A month beside those before it."""
     bill = billed.bill
@@ -74,7 +82,8 @@ def _point(
             cost, cost_at_least = 0, False  # no request, so nothing was drawn for any
         saved = None if nano is None or cost is None else nano - cost
         last = before[-1] if before else {}
-        told = bound(bill.priced < bill.requests, cost_at_least) if saved is not None else "open"
+        more = bill.priced < bill.requests or not watched
+        told = bound(more, cost_at_least) if saved is not None else "open"
         point |= {
             f"{kind}_nano": cost,
             f"saved_{kind}_nano": saved,

@@ -33,7 +33,7 @@ from analytics.utilization import Peak
 from collector.settings import Settings
 from collector.touched import HOUR_NS
 
-RULES = 9  # raise it whenever the same events and settings would give other figures
+RULES = 10  # raise it whenever the same events and settings would give other figures
 PEAK_DAYS_NS = 90 * DAY_NS
 CHUNK_DAYS = 31
 CHUNK_ATTEMPTS = 100_000  # bounds the memory of a build
@@ -122,9 +122,9 @@ class Shelf:
         hours = range(from_ns // HOUR_NS, -(-to_ns // HOUR_NS))
         return any(kind == "attempt" and hour in hours for kind, hour in self._news)
 
-    def first_request_ns(self) -> int | None:
-        """The hour of the first request that is known, None without any."""
-        hours = [hour for kind, hour in self._news if kind == "attempt"]
+    def first_ns(self, *kinds: str) -> int | None:
+        """The hour of the first event of these kinds that is known, None without any."""
+        hours = [hour for kind, hour in self._news if kind in kinds]
         return min(hours) * HOUR_NS if hours else None
 
     def mark(self, from_ns: int, to_ns: int, reach_ns: int = 0) -> str | None:

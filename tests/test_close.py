@@ -209,16 +209,24 @@ def test_a_month_is_closed_only_after_its_last_pause_is_known(
     assert (found["period"]["provisional"], found["restated"]) == (False, [])
 
 
-def test_books_that_do_not_add_up_are_not_closed(told: Told, config: Path) -> None:
-    """A kept day whose cost was altered by a billionth."""
+@pytest.mark.parametrize(("state", "column", "sentence"), [
+    ("busy", "capital_nano", "requests + unattributed = busy cost"),
+    ("idle", "capital_nano", "capital + other = as declared"),
+    ("idle", "ns", "capacity = cards in service"),
+])  # fmt: skip
+def test_books_that_do_not_add_up_are_not_closed(
+    told: Told, config: Path, state: str, column: str, sentence: str
+) -> None:
+    """A kept day whose cost or time was altered by a billionth."""
     told.json()
     store = load(config).store_path()
     cells = store / "derived" / "2026-10-05" / "cells.parquet"
-    more = pl.when(pl.col("state") == "busy").then(1).otherwise(0)
-    pl.read_parquet(cells).with_columns(pl.col("capital_nano") + more).write_parquet(cells)
+    more = pl.when(pl.col("state") == state).then(1).otherwise(0)
+    pl.read_parquet(cells).with_columns(pl.col(column) + more).write_parquet(cells)
     code, out, err = told("close", "2026-10")
     assert (code, out) == (1, "")
     assert "do not add up" in err
+    assert sentence in err
     assert closed.months(store) == []
 
 

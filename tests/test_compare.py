@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rig.ledger import SECOND, attempt, heartbeats, ledger, sample, settings
 
@@ -286,6 +287,19 @@ def test_savings_add_up_over_months_and_days(tmp_path: Path) -> None:
     october = lines[0]["months"][0]
     assert sum(part["savings_full_nano"] for part in parts) == october["saved_full_nano"]
     assert sum(part["priced_requests"] for part in parts) == october["requests"] == 20
+
+
+def test_what_nobody_watched_leaves_the_payback_open(tmp_path: Path) -> None:
+    """Bought on 1 September and watched from 5 October on."""
+    box = msgspec.structs.replace(RIG, in_service=dt.date(2026, 9, 1))
+    shelf = Shelf(ledger(tmp_path, [work("r", 0)]), rig(FLASH, hardware=[box]), NOW)
+    (line,) = since_purchase(shelf, [FLASH])
+    september = line["months"][0]
+    assert (september["month"], september["requests"]) == ("2026-09", 0)
+    # 30 of the 1,461 days of the four years; nothing was drawn for any request that is known.
+    assert september["saved_full_sum_nano"] == -(17_000 * 10**9 * 30 // 1_461)
+    assert september["saved_marginal_sum_bound"] == "at least"
+    assert september["saved_full_sum_bound"] == "open"  # its electricity is not known either
 
 
 def test_bills_of_finished_days_are_kept_until_there_is_news(tmp_path: Path) -> None:

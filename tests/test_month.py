@@ -285,6 +285,19 @@ def test_a_card_that_no_setting_names_has_neither_capacity_nor_cost(tmp_path: Pa
     assert found["tokens"]["requests"] == 2
 
 
+def test_requests_before_their_card_was_in_service_have_tokens_and_no_cost(tmp_path: Path) -> None:
+    """The box came on 20 October; what ran on its card on the 5th is told."""
+    box = msgspec.structs.replace(PRICE, in_service=dt.date(2026, 10, 20))
+    events: list[Event] = [attempt("early", 0, 10), attempt("r", 15 * 86_400, 15 * 86_400 + 10)]
+    made = settings("A", hardware=[box])
+    october = month_of("2026-10", made.zone)
+    found = month(ledger(tmp_path / "ledger", events), made, october, at(60 * 86_400))
+    assert found["tokens"]["requests"] == 2
+    assert found["card_time_ns"] == 10 * SECOND
+    assert found["quality"]["uncarded_requests"] == 1
+    assert any("name as in service" in flag for flag in found["quality"]["flags"])
+
+
 def test_energy_before_the_first_price_is_at_least(tmp_path: Path) -> None:
     late = Electricity(from_=dt.date(2027, 1, 1), price_per_kwh="0.20")
     made = settings("A", "B", hardware=[PRICE], electricity=[late])
