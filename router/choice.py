@@ -125,7 +125,7 @@ class Chooser:
         and estimate what its answer did not tell."""
         decision = choice.decision
         prefix = decision.asked.prefix
-        if is_untold(event) and not choice.goes_on:
+        if is_untold(event, told) and not choice.goes_on:
             self._fleet.emitted(told.content_chunks, told.text_bytes)
             learned = self._fleet.tokens_per_byte
             event = estimated(event, told, prefix, learned, decision.tokens_per_byte)

@@ -14,8 +14,11 @@ from collector.formats.answer import Told
 from router.prefix import Prefix
 
 
-def is_untold(event: Attempt) -> bool:
-    """Whether an engine worked on a prompt to its first token and told no figure of it."""
+def is_untold(event: Attempt, told: Told) -> bool:
+    """Whether an engine worked on a prompt to its first token and told no figure of it.
+
+    Of an answer that cannot be read nobody knows what it is.
+    """
     return (
         event.operation in ("chat", "completion")
         and event.usage_source in ("missing", "derived")
@@ -23,6 +26,7 @@ def is_untold(event: Attempt) -> bool:
         and event.http_status is not None
         and event.http_status < 400
         and (event.status == "ok" or event.ttft_ns is not None)
+        and (told.text_bytes > 0 or told.unreadable == 0)
     )
 
 
@@ -41,7 +45,7 @@ def estimated(
     if prompt:
         prompt += round(prefix.text_bytes * (tokens_per_byte - prefix_tokens_per_byte))
     output = event.output_tokens
-    if output is None and told.text_bytes and not told.unreadable:
+    if output is None and told.text_bytes:
         output = max(1, round(told.text_bytes * tokens_per_byte))
     if not prompt and output == event.output_tokens:
         return event

@@ -93,7 +93,8 @@ ANSWERS = {
         answer(b'{"error": {"message": "no"}}', JSON, status=b"400 Bad Request"),
         (None, None, "missing"),
     ),
-    "no text": (answer(b"not JSON", JSON), (1004, None, "estimated")),
+    "no text": (answer(b'{"choices": []}', JSON), (1004, None, "estimated")),
+    "no JSON": (answer(b"not JSON", JSON), (None, None, "missing")),
 }
 
 
