@@ -235,7 +235,7 @@ def test_estimates_are_near_what_a_real_engine_counted(tmp_path):
         if event.cache_read_tokens is not None:
             hits.append(abs(event.cache_read_tokens - truth["cache_n"]) / prompt)
     assert len(hits) >= 9
-    if max(speeds) > 1.5 * min(speeds):
+    if max(speeds) > 5 * min(speeds):
         pytest.skip(f"what else this machine does made the engine {speeds} tokens/ms quick")
     assert statistics.median(hits) <= 0.15, sorted(hits)
 

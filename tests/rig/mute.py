@@ -25,7 +25,8 @@ class Muted:
 async def muted(engine_url: str) -> AsyncIterator[Muted]:
     """Serve one on a free loopback port."""
     found = Muted()
-    session = aiohttp.ClientSession()
+    # A connection of its own for each request: the engine closes idle ones when it likes.
+    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
