@@ -122,7 +122,7 @@ def ports_up(settings: Settings, found: TapFacts) -> Iterator[Finding]:
     for name in untapped if settings.router.listen is None else ():
         yield note(
             "taps",
-            f"{name} has no tap: its requests are not in the books",
+            f"{name} has no tap: its requests are in the books only if another source tells them",
             "add [[taps]] and send its clients there",
         )
     for area, _, name, listen in _listeners(settings):

@@ -301,7 +301,10 @@ def test_taps():
     ]
     assert found(tapped=TapFacts(TAPS.listening, None, None)) == []
     (only,) = found(changed(WELL, taps=WELL.taps[:1]))
-    assert only.text == "e1 has no tap: its requests are not in the books"
+    assert (
+        only.text
+        == "e1 has no tap: its requests are in the books only if another source tells them"
+    )
 
 
 def test_the_router():

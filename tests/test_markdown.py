@@ -26,7 +26,13 @@ def month(**changes: Any) -> dict[str, Any]:
         "capacity_ns": 4 * HOUR,
         "states_ns": {"busy": 1 * HOUR, "idle": 3 * HOUR, "off": 0},
         "states_cost_nano": {"busy": 4 * NANO, "idle": 6 * NANO, "off": 0, "unassigned": 0},
-        "tokens": {"requests": 7, "input": 9_000, "cache_read": 1_000, "output": 2_500_000},
+        "tokens": {
+            "requests": 7,
+            "attempts": 8,
+            "input": 9_000,
+            "cache_read": 1_000,
+            "output": 2_500_000,
+        },
         "cost_per_mtok": {
             "full": {"output": 4 * NANO},
             "active": {"output": 1_600_000_000},
@@ -77,7 +83,7 @@ def month(**changes: Any) -> dict[str, Any]:
                 "unpriced": [{"why": "input tokens are not known", "requests": 2}],
             }
         ],
-        "quality": {"flags": []},
+        "quality": {"flags": [], "missing_output": 0, "missing_cached": 0},
     }
     told.update(changes)
     return told

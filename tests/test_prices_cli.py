@@ -311,3 +311,12 @@ def test_the_page_names_every_command_and_its_examples_are_read():
 def test_the_page_lists_every_condition():
     named = set(re.findall(r"\b[a-z_]+\b", PAGE))
     assert set(When.__struct_fields__) <= named
+
+
+def test_a_sheet_that_is_there_changes_from_an_instant(prices):
+    flat = ("--input", "1", "--output", "4")
+    assert prices("add", "house/a", *flat)[0] == 0
+    status, _, err = prices("add", "house/a", *flat)
+    assert status == 2
+    assert "has house/a already: say from which instant it costs this, with --from" in err
+    assert prices("add", "house/a", *flat, "--from", "2026-11-01T00:00:00Z")[0] == 0

@@ -132,3 +132,20 @@ def test_a_bill_that_nobody_can_write_is_unknown(unpriced: int) -> None:
     rows = section(month(compare=[entry]), "The same requests")
     more = ["7 requests could not be priced output tokens are not known"] if unpriced else []
     assert rows == ["an API unknown", *more]
+
+
+def test_a_price_over_tokens_that_not_all_were_told_is_at_most() -> None:
+    told = month()
+    told["quality"]["missing_output"] = 2
+    assert lines(told)[1] == (
+        "at most 4.0000 USD per million output tokens (2 requests told no output)"
+    )
+    told["at_least"] = ["something is unknown"]
+    assert "as far as cost and tokens are known (2 requests told no output)" in lines(told)[1]
+
+
+def test_what_no_engine_told_of_its_cache_is_no_zero() -> None:
+    told = month()
+    told["quality"]["missing_cached"] = told["tokens"]["attempts"]
+    assert "their cached part unknown" in lines(told)[2]
+    assert " of them cached" not in as_text(told)

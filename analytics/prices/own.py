@@ -30,6 +30,9 @@ def add(folder: Path, sheet: Sheet) -> Path:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     names = [there.id for there in parse_sheets(text, str(path))] if text.strip() else []
     if sheet.id in names:
+        if sheet.periods[0].from_ is None:
+            what = f"{path} has {sheet.id} already"
+            raise SettingsError(f"{what}: say from which instant it costs this, with --from")
         text = _with_period(text, names.index(sheet.id), sheet.periods[0])
     else:
         text = f"{text.rstrip()}\n\n{as_toml([sheet])}".lstrip()

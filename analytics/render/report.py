@@ -61,8 +61,15 @@ def _head(month: dict[str, Any]) -> Iterable[Part]:
     yield _answer(month)
     yield (
         f"{tokens['requests']:,} requests · {tokens['output']:,} output tokens ·"
-        f" {tokens['input']:,} input tokens, {tokens['cache_read']:,} of them cached"
+        f" {tokens['input']:,} input tokens, {cached(month)}"
     )
+
+
+def cached(month: dict[str, Any]) -> str:
+    """How much of the input was cached, as far as any engine told it."""
+    if month["quality"]["missing_cached"] >= month["tokens"]["attempts"] > 0:
+        return "their cached part unknown"
+    return f"{month['tokens']['cache_read']:,} of them cached"
 
 
 def _answer(month: dict[str, Any]) -> str:
@@ -72,6 +79,11 @@ def _answer(month: dict[str, Any]) -> str:
     if reasons and not price:
         return f"What a million output tokens cost is unknown: {'; '.join(reasons)}."
     told = f"{_amount(price)} {month['currency']} per million output tokens"
+    silent = month["quality"]["missing_output"]
+    if silent and reasons:
+        return f"{told}, as far as cost and tokens are known ({silent:,} requests told no output)"
+    if silent:
+        return f"at most {told} ({silent:,} requests told no output)"
     return f"at least {told}" if reasons else f"{told}, everything included"
 
 
