@@ -11,6 +11,8 @@ from analytics.render.report import as_text
 HOUR = 3_600 * 10**9
 NANO = 10**9
 
+QUALITY = {"flags": [], "missing_output": 0, "missing_cached": 0}
+
 
 def month(**changes: Any) -> dict[str, Any]:
     """A month by hand: 10 for four card-hours, 2.5 million output tokens."""
@@ -83,7 +85,13 @@ def month(**changes: Any) -> dict[str, Any]:
                 "unpriced": [{"why": "input tokens are not known", "requests": 2}],
             }
         ],
-        "quality": {"flags": [], "missing_output": 0, "missing_cached": 0},
+        "quality": {
+            "missing_output": 0,
+            "missing_cached": 0,
+            "flags": [],
+            "missing_output": 0,
+            "missing_cached": 0,
+        },
     }
     told.update(changes)
     return told
@@ -200,7 +208,9 @@ def test_every_table_is_whole() -> None:
 
 def test_text_and_markdown_say_the_same() -> None:
     """Without signs and spaces, the two are the same words in the same order."""
-    told = month(quality={"flags": ["nobody watched for 2.0 h"]})
+    told = month(
+        quality={"missing_output": 0, "missing_cached": 0, "flags": ["nobody watched for 2.0 h"]}
+    )
     rules = re.compile(r"^\| -.*$|^[|\s]+$", re.M)
     plain = re.findall(r"[\w.,%+]+", as_text(told))
     assert re.findall(r"[\w.,%+]+", rules.sub("", as_markdown(told))) == plain

@@ -105,7 +105,7 @@ def test_sections_without_anything_to_say_are_left_out() -> None:
         capacity_ns=0,
         states_ns={"busy": 0, "idle": 0},
         states_cost_nano={"busy": 0, "idle": 0, "unassigned": 0},
-        tokens={"requests": 0, "input": 0, "cache_read": 0, "output": 0},
+        tokens={"requests": 0, "attempts": 0, "input": 0, "cache_read": 0, "output": 0},
         cost_per_mtok={n: {"output": None} for n in ("full", "active", "marginal")},
         waterfall_nano_per_mtok=None,
         layers={"hours": None, "occupancy": None, "throughput": None, "peak": {}},
