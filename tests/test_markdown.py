@@ -89,8 +89,6 @@ def month(**changes: Any) -> dict[str, Any]:
             "missing_output": 0,
             "missing_cached": 0,
             "flags": [],
-            "missing_output": 0,
-            "missing_cached": 0,
         },
     }
     told.update(changes)
