@@ -107,11 +107,10 @@ def header(settings: Settings, months: list[str] | None) -> str | None:
         # A page has an address and widgets of its own; what was chosen goes along.
         asked = st.query_params.get("month")
         meant = asked or st.session_state.get("chosen")
-        if "month" not in st.session_state and meant in months:
-            st.session_state["month"] = meant
         chosen = st.selectbox(
             "Month",
             months,
+            index=months.index(meant) if meant in months else 0,
             format_func=words.month_name,
             key="month",
             label_visibility="collapsed",

@@ -33,7 +33,8 @@ def page(settings: Settings, month: str) -> None:
 
 
 def _day(days: list[str]) -> str:
-    return st.selectbox("Day", days, key="day", bind="query-params", width=170) or days[0]
+    chosen = st.selectbox("Day", days, key="day", bind="query-params", width=170, on_change=_close)
+    return chosen or days[0]
 
 
 def show(settings: Settings, day: str, rows: pl.DataFrame, hours: tuple[int, int]) -> None:
@@ -118,22 +119,26 @@ def _table(listed: pl.DataFrame, cards: dict[str, str], settings: Settings) -> N
 
 
 def _open() -> None:
-    """A row was ticked: its name goes into the address."""
+    """A row was ticked."""
     rows = st.session_state["table"].selection.rows
     name = st.session_state[LISTED][rows[0]] if rows else None
     if name is not None:
-        st.query_params[OPENED] = name
+        st.session_state[OPENED] = name
 
 
 def _close() -> None:
-    st.query_params.pop(OPENED, None)
+    st.session_state[OPENED] = ""
 
 
 def _opened(settings: Settings, day: str, cards: dict[str, str]) -> None:
-    """The request that the address names."""
-    name = st.query_params.get(OPENED)
+    """The request that was ticked or that the address names; its name is kept in the address."""
+    asked = st.query_params.get(OPENED, "")
+    name = st.session_state.setdefault(OPENED, asked)
     if not name:
+        st.query_params.pop(OPENED, None)
         return
+    if name != asked:
+        st.query_params[OPENED] = name
     source, _, event_id = name.partition("/")
     found = lookups.one(settings, day, source, event_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
