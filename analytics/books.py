@@ -19,7 +19,7 @@ from analytics.rig import Card, cards, in_force, in_service
 from analytics.states import BUCKET_NS, buckets_between, partition
 from analytics.tariff import Rate, rates
 from analytics.tellings import NEARBY_NS, joined
-from analytics.timeline import timeline
+from analytics.timeline import Slots, timeline
 from analytics.wall import MOST_MW, Wall, wall
 from collector.clock import SECOND_NS
 from collector.settings import EngineSettings, Settings
@@ -37,7 +37,8 @@ class Books:
     leaves: time (`cost.time_leaves`); money: cost leaves of every line; unassigned: cost without
     capacity; card_energy: by card, bucket, state (`energy.by_state`); host_energy: beyond the
     cards; rates: the tariff by bucket; wall: what the meters told, metered: between their
-    readings; host: what befell the host at any time (`host.host_facts`).
+    readings; host: what befell the host at any time (`host.host_facts`); assigned: the engines in
+    force; slots: from when each of them had how many.
     """
 
     from_ns: int
@@ -57,6 +58,8 @@ class Books:
     intervals: pl.DataFrame
     metered: pl.DataFrame
     host: HostFacts
+    assigned: dict[str, EngineSettings]
+    slots: Slots
 
 
 def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now_ns: int) -> Books:
@@ -78,7 +81,8 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     host = host_facts(ledger.frame("host_events", 0, now_ns))
     engines = host.once(ledger.frame("engines", 0, days[1]))
     before = _prefixed(ledger, attempts, low, high)
-    rows = timeline(attempts, assigned, _slots(assigned, engines), before)
+    slots = _slots(assigned, engines)
+    rows = timeline(attempts, assigned, slots, before)
     rig = cards(settings, from_ns)
     intervals = energy.readings(ledger.frame("samples", *sampled), host)
     metered = energy.readings(ledger.frame("wall_samples", *sampled), host, MOST_MW)
@@ -106,6 +110,8 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
         metered=metered,
         rates=rates(settings, ledger.price_series(settings), _bounds(from_ns, to_ns)),
         host=host,
+        assigned=assigned,
+        slots=slots,
     )
 
 
@@ -138,6 +144,8 @@ def _account(
     metered: pl.DataFrame,
     rates: dict[int, Rate],
     host: HostFacts,
+    assigned: dict[str, EngineSettings],
+    slots: Slots,
 ) -> Books:
     shares = card_time(_clipped(rows, rig, *span))
     leaves = cost.time_leaves(states, shares)
@@ -164,6 +172,8 @@ def _account(
         intervals=intervals,
         metered=metered,
         host=host,
+        assigned=assigned,
+        slots=slots,
     )
 
 

@@ -13,11 +13,13 @@ import polars as pl
 from analytics import rollup, routing
 from analytics.active_gap import headroom_ns
 from analytics.books import Books
+from analytics.concurrency import concurrency
 from analytics.cost import NO_REQUEST
 from analytics.electricity import priced
 from analytics.emitted import emitted
 from analytics.evidence import GAP_PERIODS
 from analytics.intervals import inside, union
+from analytics.marginal import shared
 from analytics.periods import day_at
 from analytics.rent import unwitnessed_ns
 from analytics.states import BUCKET_NS
@@ -48,16 +50,17 @@ class Day:
     cells: by card (and its pool), bucket_ns and state: ns, host_off_ns, capital_nano, energy_nano,
     other_nano, energy_uj, host_uj, known_ns (time whose energy is known), host_known_ns (likewise
     of the host), wall_ns (time metered at the wall), idle_uj and marginal_nano (None where the
-    idle draw or a price is unknown), unpriced_uj, carbon_ug (None where undeclared), mixed_ns,
-    unattributed_ns, unattributed_nano, time and money by kind (`rollup.WORK`) and emitted_tokens
-    (`emitted.emitted`).
+    idle draw or a price is unknown), unattributed_marginal_nano (what of it is no request's),
+    unpriced_uj, carbon_ug (None where undeclared), mixed_ns, unattributed_ns, unattributed_nano,
+    time and money by kind (`rollup.WORK`) and emitted_tokens (`emitted.emitted`).
     work: busy time and money by kind, by the finest labels (`rollup.work`).
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
     facts: unassigned_nano (of it unassigned_other_nano is no hardware), rent_unknown_ns
     (`rent.unwitnessed_ns`), resets, pending_ns, how the host's energy is known (`_host`), gaps
     ([start, end] ns), clock_steps ([at, step] ns), headroom_ns (at other gaps,
-    `active_gap.headroom_ns`), peaks (by card) and routing (`routing.of_day`).
+    `active_gap.headroom_ns`), concurrency (by pool), peaks (by card) and routing
+    (`routing.of_day`).
     """
 
     name: str
@@ -96,8 +99,11 @@ class Held:
 def split(books: Books, settings: Settings) -> list[Day]:
     """Cut books into local days. Every leaf of the books is in exactly one day."""
     leaves = rollup.priced(books)
-    cells = _cells(books, settings, leaves)
-    leaves = leaves.filter(pl.col("request") != NO_REQUEST)
+    cells = _cells(books, leaves)
+    leaves = shared(leaves, cells)
+    alone = pl.col("request") == NO_REQUEST
+    cells = _with_unattributed(cells, leaves.filter(alone))
+    leaves = leaves.filter(~alone)
     ended = rollup.ended(books)
     days = []
     for name, start, end in _spans(books, settings):
@@ -130,7 +136,7 @@ def _spans(books: Books, settings: Settings) -> Iterator[tuple[str, int, int]]:
         start = end
 
 
-def _cells(books: Books, settings: Settings, leaves: pl.DataFrame) -> pl.DataFrame:
+def _cells(books: Books, leaves: pl.DataFrame) -> pl.DataFrame:
     alone = pl.col("request") == NO_REQUEST
     none = pl.when(alone & (pl.col("state") == "busy"))
     sums = leaves.with_columns(
@@ -150,7 +156,7 @@ def _cells(books: Books, settings: Settings, leaves: pl.DataFrame) -> pl.DataFra
         pl.col("ns").filter(told).sum().alias("host_known_ns"),
         pl.col("ns").filter("metered").sum().alias("wall_ns"),
     )
-    work = rollup.by_kind(leaves.filter(~alone), CELL[:2]).drop(rollup.SPENT)
+    work = rollup.by_kind(leaves.filter(~alone), CELL[:2])
     tokens = _within(emitted(books.rows, books.cards), "bucket_ns", books.from_ns, books.to_ns)
     # A request of no length puts out its tokens in no time.
     done = work.join(tokens, on=CELL[:2], how="full", coalesce=True)
@@ -177,6 +183,13 @@ def _rated(cells: pl.DataFrame, rates: dict[int, Rate]) -> pl.DataFrame:
     )
 
 
+def _with_unattributed(cells: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
+    """The cells with what of their marginal cost is no request's."""
+    found = rest.select(*CELL, unattributed_marginal_nano="marginal_nano")
+    cells = cells.join(found, on=CELL, how="left", maintain_order="left")
+    return cells.with_columns(pl.col("unattributed_marginal_nano").fill_null(0))
+
+
 def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, Any]:
     unknown = _within(books.states.filter(state="unknown"), "start_ns", start, end)
     gaps = union(unknown["start_ns"].to_numpy(), unknown["end_ns"].to_numpy())
@@ -198,6 +211,7 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
         "headroom_ns": headroom_ns(
             books.evidence, books.states, settings.usage.active_gap_ns, start, end
         ),
+        "concurrency": concurrency(books, start, end),
         "gaps": [[int(a), int(b)] for a, b in gaps],
         "peaks": {card: peak.as_dict() for card, peak in found.items()},
     }

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from analytics.calendar_groups import CALENDARS
 from analytics.machine_groups import PLACES
 from analytics.rollup import LABELS
 from analytics.utilization import per_mtok_nano
 
-__all__ = ["LABELS", "PLACES", "Pairs", "labelled", "placed"]
+__all__ = ["CALENDARS", "LABELS", "PLACES", "Pairs", "calendar", "labelled", "placed"]
 
 Pairs = list[tuple[str, Any, Any]]
 Group = Mapping[str, Any]
@@ -25,6 +26,11 @@ def labelled(month: Mapping[str, Any], label: str) -> Pairs:
         ("card time", _total(groups, _card_time), month["card_time_ns"]),
         ("input", _total(groups, lambda group: group["input_tokens"] or 0), tokens["input"]),
         ("output", _total(groups, lambda group: group["output_tokens"] or 0), tokens["output"]),
+        (
+            "marginal cost + unattributed",
+            _total(groups, _marginal) + month["unattributed_marginal_nano"],
+            month["marginal_cost_nano"] or 0,
+        ),
     ]
     for state, nano in month["states_cost_nano"].items():
         shared = sum(group["states_cost_nano"].get(state, 0) for group in groups)
@@ -44,6 +50,7 @@ def placed(month: Mapping[str, Any], place: str) -> Pairs:
         ("cost + unassigned", cost, month["cost_nano"]["total"]),
         ("tokens put out", _sum(groups, "emitted_tokens"), tokens["emitted"]),
         ("card time", _total(groups, _card_time), month["card_time_ns"]),
+        ("marginal cost", _total(groups, _marginal), month["marginal_cost_nano"] or 0),
     ]
     if place != "card":  # a request may have run on no card
         pairs.append(("requests", _sum(groups, "requests"), tokens["requests"]))
@@ -58,6 +65,15 @@ def placed(month: Mapping[str, Any], place: str) -> Pairs:
     return [(f"by {place}, {what}", *sides) for what, *sides in pairs]
 
 
+def calendar(month: Mapping[str, Any], name: str) -> Pairs:
+    """Of the cards' time in a calendar: together it is the month's."""
+    groups = month["groups"][name]
+    pairs: Pairs = [("capacity", _sum(groups, "capacity_ns"), month["capacity_ns"])]
+    for state, ns in month["states_ns"].items():
+        pairs.append((state, sum(group["states_ns"][state] for group in groups), ns))
+    return [(f"by {name}, {what}", *sides) for what, *sides in pairs]
+
+
 def _own(group: Group, cost: int, tokens: int | None) -> Pairs:
     """A group's own sums."""
     name, steps = group["name"], group["waterfall_nano_per_mtok"]
@@ -69,6 +85,10 @@ def _own(group: Group, cost: int, tokens: int | None) -> Pairs:
 
 def _card_time(group: Group) -> int:
     return sum(group["card_time_ns"].values())
+
+
+def _marginal(group: Group) -> int:
+    return group["marginal_cost_nano"] or 0
 
 
 def _sum(groups: Iterable[Group], figure: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from analytics import marginal
 from analytics.allocate import largest_remainder
 from analytics.day import spent
 from analytics.rollup import KINDS, LABELS, known_sum
@@ -79,7 +80,8 @@ def _rows(
     found: Mapping[str, Peak],
 ) -> list[dict[str, Any]]:
     cost = carried.group_by(label).agg(pl.col("own", *COSTS).sum())
-    time = work.group_by(label).agg(pl.col(f"{kind}_ns").sum() for kind in KINDS)
+    summed = [f"{kind}_ns" for kind in KINDS] + marginal.MARGINAL
+    time = work.group_by(label).agg(pl.col(summed).sum())
     counts = tallies.group_by(label).agg(
         pl.col("requests").sum(),
         known_sum(pl.col("input_tokens")),
@@ -112,6 +114,7 @@ def _row(
     found: Mapping[str, Peak],
 ) -> dict[str, Any]:
     cost = {state: row[f"{state}_nano"] for state in STATES}
+    kinds = {kind: row[f"{kind}_ns"] for kind in KINDS}
     tokens = row["output_tokens"] or 0
     ratio = throughput(by_card.get(name, {}), found, tokens)
     return {
@@ -121,8 +124,9 @@ def _row(
         "output_tokens": row["output_tokens"],
         "busy_cost_nano": row["own"],
         "full_cost_nano": row["full"],
+        **marginal.figure(row, sum(kinds.values())),
         "states_cost_nano": cost,
-        "card_time_ns": {kind: row[f"{kind}_ns"] for kind in KINDS},
+        "card_time_ns": kinds,
         "throughput": None if ratio is None else float(ratio),
         "waterfall_nano_per_mtok": steps(cost, ratio, tokens),
     }

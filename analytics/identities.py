@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from analytics.group_identities import LABELS, PLACES, Pairs, labelled, placed
+from analytics.group_identities import (
+    CALENDARS,
+    LABELS,
+    PLACES,
+    Pairs,
+    calendar,
+    labelled,
+    placed,
+)  # fmt: skip
 from analytics.routing_identities import routed
 from analytics.utilization import Layers
 
@@ -28,6 +36,8 @@ def check(
         pairs += labelled(month, label)
     for place in PLACES:
         pairs += placed(month, place)
+    for name in CALENDARS:
+        pairs += calendar(month, name)
     broken = [f"{what}: {left} ≠ {right}" for what, left, right in pairs if left != right]
     if smallest_leaf < 0:
         broken.append(f"a leaf is negative: {smallest_leaf}")
@@ -76,6 +86,10 @@ def _whole(month: Mapping[str, Any]) -> Pairs:
     if month["waterfall_nano_per_mtok"] is not None:
         steps = sum(step["nano_per_mtok"] for step in month["waterfall_nano_per_mtok"])
         pairs.append(("Σ waterfall = full price", steps, month["cost_per_mtok"]["full"]["output"]))
+        told = {s["step"]: s["nano_per_mtok"] for s in month["waterfall_nano_per_mtok"]}
+        lost = sum(layer["lost_nano_per_mtok"] for layer in month["layers"]["chain"])
+        whole = told["at_peak"] + lost + told["unassigned"]
+        pairs.append(("at peak + Σ lost by layer + unassigned = waterfall", whole, steps))
     quiet = month["states_ns"]["headroom"] + month["states_ns"]["idle"]
     for gap in ("half", "twice"):
         told = month["active_gap"][gap]

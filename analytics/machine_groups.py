@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from analytics import marginal
+from analytics.calendar_groups import calendars
 from analytics.day import Day, spent
 from analytics.rollup import KINDS
 from analytics.states import STATES
@@ -23,12 +25,13 @@ Exact = list[tuple[str, Layers, int]]  # a group's name, its layers, the tokens 
 def machine_groups(
     days: list[Day], found: dict[str, Peak], settings: Settings
 ) -> tuple[dict[str, list[dict[str, Any]]], Exact]:
-    """The groups of `PLACES` in order of their names, and their layers unrounded.
+    """The groups of `PLACES` in order of their names and their calendars (`calendars`), and the
+    layers of the former unrounded.
 
     `hour` is the local hour of the day, "00" to "23"; where a clock is set back its hour has both.
     """
     fine = pl.concat([placed(day.cells.with_columns(nano=spent()), day, settings) for day in days])
-    fine = fine.group_by(*PLACES, "state").agg(pl.col(_FIGURES).sum())
+    fine = fine.group_by(*PLACES, "state").agg(pl.col(_FIGURES).sum(), *marginal.sums())
     ends = pl.concat([placed(day.ends, day, settings) for day in days])
     told: dict[str, list[dict[str, Any]]] = {}
     exact: Exact = []
@@ -43,7 +46,7 @@ def machine_groups(
             ratios = layers(part.select("card", "state", "ns"), found, _sum(part, "emitted_tokens"))
             exact.append((f"{place} {name}", ratios, _sum(part, "emitted_tokens")))
             told[place].append(_row(name, part, ratios, requests.get(name, 0)))
-    return told, exact
+    return {**told, **calendars(fine)}, exact
 
 
 def placed(frame: pl.DataFrame, day: Day, settings: Settings) -> pl.DataFrame:
@@ -60,6 +63,7 @@ def _row(name: str, part: pl.DataFrame, ratios: Layers, requests: int) -> dict[s
     states_ns = {state: rows.get(state, (0, 0))[0] for state in STATES}
     states_cost = {state: rows.get(state, (0, 0))[1] for state in STATES}
     tokens = _sum(part, "emitted_tokens")
+    run = {name: _sum(part, name) for name in marginal.MARGINAL}
     return {
         "name": name,
         "requests": requests,
@@ -70,6 +74,7 @@ def _row(name: str, part: pl.DataFrame, ratios: Layers, requests: int) -> dict[s
         "states_cost_nano": states_cost,
         "card_time_ns": {kind: _sum(part, f"{kind}_ns") for kind in KINDS},
         "unattributed_ns": _sum(part, "unattributed_ns"),
+        **marginal.figure(run, states_ns["busy"]),
         "layers": ratios.as_floats(),
         "waterfall_nano_per_mtok": steps(states_cost, ratios.throughput, tokens),
     }

@@ -6,12 +6,14 @@ from typing import Any
 
 import polars as pl
 
+from analytics import concurrency, marginal
 from analytics.active_gap import reach_ns, sensitivity
 from analytics.compare import Billed, compare, compared
 from analytics.day import Day, joined, spent
 from analytics.declared import declared as declared_of
 from analytics.groups import carried, groups
 from analytics.identities import check
+from analytics.layer_chain import chain
 from analytics.machine_groups import machine_groups
 from analytics.periods import Period
 from analytics.quality import at_least, embedding_ns, flags, quality, refused
@@ -84,15 +86,16 @@ def summarize(
     tokens = _tokens(tallies, cells)
     states_ns, states_cost = _by_state(cells, "ns"), _by_state(cells, "nano")
     unassigned = sum(day.facts["unassigned_nano"] for day in days)
-    cost = _cost(cells, days)
+    cost = cost_of(cells, days)
     ns = cells.group_by("card", "state").agg(pl.col("ns").sum())
     declared = settings.usage.peak_output_tokens_per_second
     found = best_peaks(sorted(cells["card"].unique()), day_peaks, declared)
     ratios = layers(ns, found, tokens["output"])
-    marginal, marginal_known = marginal_of(cells)
+    run, run_known = marginal_of(cells)
     shares = carried(work, cells)
     left = _unallocated({**states_cost, "unassigned": unassigned}, shares)
     by_place, exact = machine_groups(days, found, settings)
+    steps = waterfall(states_cost, unassigned, ratios.throughput, tokens["output"])
     counted = quality(days, settings)
     reasons = at_least(counted, settings)
     document: dict[str, Any] = {
@@ -117,14 +120,13 @@ def summarize(
         "unattributed_cost_nano": int(cells["unattributed_nano"].sum()),
         "unallocated_cost_nano": sum(left.values()),
         "unallocated_by_state_nano": left,
-        "marginal_cost_nano": marginal,
-        "marginal_at_least": not marginal_known,
+        "marginal_cost_nano": run,
+        "marginal_at_least": not run_known,
+        "unattributed_marginal_nano": _unattributed_marginal(cells),
         "tokens": tokens,
-        "layers": _layers(ratios, found),
-        "waterfall_nano_per_mtok": waterfall(
-            states_cost, unassigned, ratios.throughput, tokens["output"]
-        ),
-        "cost_per_mtok": _prices(work, tokens, cost["total"], states_cost["busy"], marginal),
+        "layers": {**_layers(ratios, found), "chain": chain(ratios, steps)},
+        "waterfall_nano_per_mtok": steps,
+        "cost_per_mtok": _prices(work, tokens, cost["total"], states_cost["busy"], run),
         "energy_uj": _energy(cells, days, counted),
         "carbon_ug": _carbon_ug(cells),
         "active_gap": sensitivity(
@@ -133,6 +135,7 @@ def summarize(
             [day.facts["headroom_ns"] for day in days],
             settings.usage.active_gap_ns,
         ),
+        "headroom": {"concurrency": concurrency.added(d.facts["concurrency"] for d in days)},
         "groups": {**groups(shares, work, tallies, found), **by_place},
         "routing": routing([day.facts["routing"] for day in days], joined(days, "ends")),
         "quality": counted,
@@ -173,7 +176,8 @@ def _by_state(cells: pl.DataFrame, figure: str) -> dict[str, int]:
     return {state: found.get(state, 0) for state in STATES}
 
 
-def _cost(cells: pl.DataFrame, days: list[Day]) -> dict[str, int]:
+def cost_of(cells: pl.DataFrame, days: list[Day]) -> dict[str, int]:
+    """What days cost in all and by what it was spent on, nano-units; `cells` are theirs."""
     unassigned = sum(day.facts["unassigned_nano"] for day in days)
     no_hardware = sum(day.facts["unassigned_other_nano"] for day in days)
     capital = int(cells["capital_nano"].sum()) + unassigned - no_hardware
@@ -197,11 +201,14 @@ def _by_kind(work: pl.DataFrame, figure: str) -> dict[str, int]:
 def marginal_of(cells: pl.DataFrame) -> tuple[int | None, bool]:
     """Busy energy above idle in money, and whether all busy time was measured. None where none
     was, or where energy has no price or no idle draw to stand above."""
-    busy = cells.filter(state="busy")
-    told = busy.filter(pl.col("known_ns") > 0).drop_nulls("marginal_nano")
-    if told.is_empty():
-        return None, False
-    return int(told["marginal_nano"].sum()), int(told["known_ns"].sum()) == int(busy["ns"].sum())
+    nano, known_ns, whole_ns = cells.select(marginal.sums()).row(0)
+    busy_ns = int(cells.filter(state="busy")["ns"].sum())
+    return (nano, whole_ns == busy_ns) if known_ns else (None, False)
+
+
+def _unattributed_marginal(cells: pl.DataFrame) -> int:
+    told = cells.filter(marginal.told())
+    return int(told["unattributed_marginal_nano"].sum())
 
 
 def _unallocated(cost: Mapping[str, int], shares: pl.DataFrame) -> dict[str, int]:

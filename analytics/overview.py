@@ -65,26 +65,25 @@ def stranded(books: Books, day: Period) -> list[dict[str, Any]]:
 
 
 def trend(ledger: Ledger, settings: Settings, period: Period, now_ns: int) -> list[dict[str, Any]]:
-    """The full price and the API lines of the period's month and up to eleven before it that had
-    requests, oldest first."""
+    """The period's month and up to eleven before it that had requests as `entry` tells them,
+    oldest first."""
     shelf = Shelf(ledger, settings, now_ns)
     months: list[dict[str, Any]] = []
     for _ in range(TREND_MONTHS):
         if shelf.had_requests(period.from_ns, period.to_ns):
-            document = account(shelf, period)
-            months.append(
-                {
-                    "month": period.name,
-                    "full_nano_per_mtok": document["cost_per_mtok"]["full"]["output"],
-                    "compare": {
-                        entry["sheet"]: entry["headline_nano_per_mtok"]
-                        for entry in document["compare"]
-                    },
-                    "provisional": document["period"]["provisional"],
-                }
-            )
+            months.append(entry(account(shelf, period)))
         period = month_before(period, settings.zone)
     return months[::-1]
+
+
+def entry(month: dict[str, Any]) -> dict[str, Any]:
+    """A month's document as the trend tells it: the full price and the API lines."""
+    return {
+        "month": month["period"]["name"],
+        "full_nano_per_mtok": month["cost_per_mtok"]["full"]["output"],
+        "compare": {sheet["sheet"]: sheet["headline_nano_per_mtok"] for sheet in month["compare"]},
+        "provisional": month["period"]["provisional"],
+    }
 
 
 def _cards_of(books: Books, pool: str) -> list[str]:

@@ -4,11 +4,14 @@ The frames by request stay on disk for whoever looks closer; reports and pages a
 whose size goes with the labels in use and not with the requests.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
 from analytics.books import Books
 from analytics.intervals import Ints
+from analytics.marginal import MARGINAL
 from analytics.prefixes import COLUMNS as RECALLED
 from analytics.rig import in_service
 from analytics.states import BUCKET_NS
@@ -54,31 +57,32 @@ def _by_leaf(books: Books, which: pl.Expr) -> Ints:
     return nano
 
 
-def by_kind(found: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Time and money of the requests' leaves by kind side by side (`WORK`), and `SPENT`."""
+def by_kind(found: pl.DataFrame, by: list[str], beside: Sequence[str] = ()) -> pl.DataFrame:
+    """Time and money of the requests' leaves by kind side by side (`WORK`), and sums `beside`."""
     sides = [
         pl.when(pl.col("kind") == kind).then(figure).otherwise(0).alias(f"{kind}_{figure}")
         for kind in KINDS
         for figure in ("ns", "nano")
     ]
-    return found.select(*by, *sides, *SPENT).group_by(by).agg(pl.col(*WORK, *SPENT).sum())
+    return found.select(*by, *sides, *beside).group_by(by).agg(pl.col(*WORK, *beside).sum())
 
 
 def costs(found: pl.DataFrame, books: Books) -> pl.DataFrame:
-    """One row per request and card of the requests' leaves: names, pool, `WORK` and `SPENT`."""
+    """One row per request and card of the requests' leaves: names, pool, `WORK`, `SPENT` and
+    `MARGINAL`."""
     named = ["request", "source", "event_id", *LABELS, "operation"]
     names = books.rows.filter(pl.col("card_no") == 0).select(named)
     # Requests are numbered in the order of their names.
-    wide = by_kind(found, ["request", "card"]).sort("request", "card")
+    wide = by_kind(found, ["request", "card"], [*SPENT, *MARGINAL]).sort("request", "card")
     wide = wide.join(names, on="request", how="left", maintain_order="left")
     wide = wide.join(pools(books), on="card", how="left", maintain_order="left")
     return wide.drop("request")
 
 
 def work(costs: pl.DataFrame) -> pl.DataFrame:
-    """`WORK` and `SPENT` by the finest combination of pool, card, labels and operation."""
+    """`WORK`, `SPENT` and `MARGINAL` by the finest combination of pool, card, labels, operation."""
     by = ["pool", "card", *LABELS, "operation"]
-    return costs.group_by(by).agg(pl.col(*WORK, *SPENT).sum()).sort(by)
+    return costs.group_by(by).agg(pl.col(*WORK, *SPENT, *MARGINAL).sum()).sort(by)
 
 
 def ended(books: Books) -> pl.DataFrame:

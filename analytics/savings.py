@@ -29,7 +29,7 @@ def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
     """
     lines: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     first = shelf.first_ns(*WATCHING)
-    for period in _months(shelf):
+    for period in months_since_purchase(shelf):
         days = shelf.days(period.from_ns, period.to_ns)
         cells = joined(days, "cells")
         unassigned = sum(day.facts["unassigned_nano"] for day in days)
@@ -46,7 +46,7 @@ def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
     return [{"sheet": name, "months": months} for name, months in lines.items()]
 
 
-def _months(shelf: Shelf) -> Iterator[Period]:
+def months_since_purchase(shelf: Shelf) -> Iterator[Period]:
     """Local months from the first purchase, or else the first request, up to now."""
     settings = shelf.settings
     starts = [settings.midnight_ns(asset.in_service) for asset in settings.hardware]

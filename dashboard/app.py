@@ -9,7 +9,7 @@ import streamlit as st
 from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
 from dashboard import loaders, sentences, words
-from dashboard.views import compare, empty, overview, requests
+from dashboard.views import compare, cost, empty, overview, requests, utilization
 from dashboard.views import settings as settings_page
 
 MARK = Path(__file__).with_name("mark.svg")
@@ -36,6 +36,8 @@ def main() -> None:
     st.html(STYLE)
     pages = [
         st.Page(_overview, title="Overview", url_path="overview", default=True),
+        st.Page(_cost, title="Cost", url_path="cost"),
+        st.Page(_utilization, title="Utilization", url_path="utilization"),
         st.Page(_compare, title="Compare", url_path="compare"),
         st.Page(_requests, title="Requests", url_path="requests"),
         st.Page(_settings, title="Settings", url_path="settings"),
@@ -45,6 +47,14 @@ def main() -> None:
 
 def _overview() -> None:
     _of_a_month(overview.page)
+
+
+def _cost() -> None:
+    _of_a_month(cost.page)
+
+
+def _utilization() -> None:
+    _of_a_month(utilization.page)
 
 
 def _compare() -> None:

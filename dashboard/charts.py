@@ -242,7 +242,7 @@ def cost_split(cost_nano: dict[str, int], currency: str, colours: Palette) -> al
 
 
 def month_label(month: str) -> str:
-    """`2026-10` as Oct ’26."""
+    """`2026-10` as it stands on an axis: Oct ’26."""
     date = dt.date.fromisoformat(f"{month}-01")
     return f"{date:%b} ’{date:%y}"
 

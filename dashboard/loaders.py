@@ -17,8 +17,9 @@ from typing import Any
 import duckdb
 import streamlit as st
 
+from analytics.cost_months import SHOWN_MONTHS, cost_entry, cost_months
 from analytics.identities import BrokenIdentity
-from analytics.overview import Overview, overview, trend
+from analytics.overview import Overview, entry, overview, trend
 from analytics.periods import Period, month_at, month_before, month_of
 from analytics.read import Ledger
 from collector.manifest import LedgerError
@@ -62,7 +63,7 @@ def months(settings: Settings, now_ns: int) -> list[str]:
     sealed = {
         folder.name.removeprefix("month=") for folder in settings.store_path().glob("month=*")
     }
-    told = {entry["month"] for entry in _before(settings, running)}
+    told = {each["month"] for each in _before(settings, running)}
     return sorted((sealed | told | {running.name}) - _later(sealed, running), reverse=True)
 
 
@@ -71,9 +72,23 @@ def load_month(settings: Settings, month: str) -> tuple[Overview, list[dict[str,
     told = _told(settings, month_of(month, settings.zone))
     running = month_at(time.time_ns(), settings.zone)
     months = _trend_to(settings, running)
-    if month in {entry["month"] for entry in months}:
+    if month in {each["month"] for each in months}:
         return told, months
     return told, _trend_to(settings, month_of(month, settings.zone))
+
+
+def load_cost_months(settings: Settings, month: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the months up to the running one cost, and the shown `month`, should it lie before
+    them. Raises BrokenIdentity."""
+    running = month_at(time.time_ns(), settings.zone)
+    months = _cost_to(settings, _told(settings, running).month)
+    name = month["period"]["name"]
+    return months if name in {each["month"] for each in months} else _cost_to(settings, month)
+
+
+def _cost_to(settings: Settings, month: dict[str, Any]) -> list[dict[str, Any]]:
+    period = month_before(month_of(month["period"]["name"], settings.zone), settings.zone)
+    return [*_cost(repr(settings), settings, period), cost_entry(month)][-SHOWN_MONTHS:]
 
 
 def is_running(settings: Settings, month: str) -> bool:
@@ -104,21 +119,11 @@ def _told(settings: Settings, period: Period) -> Overview:
 
 
 def _trend_to(settings: Settings, period: Period) -> list[dict[str, Any]]:
-    return [*_before(settings, period), _entry(_told(settings, period).month)]
+    return [*_before(settings, period), entry(_told(settings, period).month)]
 
 
 def _before(settings: Settings, period: Period) -> list[dict[str, Any]]:
     return _trend(repr(settings), settings, month_before(period, settings.zone))
-
-
-def _entry(month: dict[str, Any]) -> dict[str, Any]:
-    """A month as the trend tells it."""
-    return {
-        "month": month["period"]["name"],
-        "full_nano_per_mtok": month["cost_per_mtok"]["full"]["output"],
-        "compare": {sheet["sheet"]: sheet["headline_nano_per_mtok"] for sheet in month["compare"]},
-        "provisional": month["period"]["provisional"],
-    }
 
 
 def _later(months: set[str], running: Period) -> set[str]:
@@ -126,7 +131,7 @@ def _later(months: set[str], running: Period) -> set[str]:
     return {month for month in months if month > running.name}
 
 
-# In all three, `key` only tells the cache when the settings have changed. An expired value is
+# In all of them, `key` only tells the cache when the settings have changed. An expired value is
 # shown once more while the new one is computed, so that a page never waits for its refresh.
 @st.cache_data(ttl=RUNNING_S, max_entries=4, show_spinner=False, refresh_mode="background")
 def _running(key: str, _settings: Settings, period: Period) -> Overview:
@@ -141,3 +146,8 @@ def _past(key: str, _settings: Settings, period: Period) -> Overview:
 @st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
 def _trend(key: str, _settings: Settings, period: Period) -> list[dict[str, Any]]:
     return trend(Ledger(_settings.store_path()), _settings, period, time.time_ns())
+
+
+@st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
+def _cost(key: str, _settings: Settings, period: Period) -> list[dict[str, Any]]:
+    return cost_months(Ledger(_settings.store_path()), _settings, period, time.time_ns())

@@ -170,6 +170,72 @@ REQUEST_BILLS = (
 )
 QUALITY = "What is not known about this period, and which figures that touches."
 
+COST_ACTIVE = (
+    "What the cards cost in the time in which they had requests: the busy part of hardware, "
+    "electricity and other costs."
+)
+COST_MARGINAL = (
+    "The electricity that requests drew beyond the idle draw. Unknown where no card was read, no "
+    "idle draw was seen or no price is set."
+)
+UNALLOCATED = (
+    "Cost that no request carries: of pools that did no work, and of assets that stood on no card "
+    "in service."
+)
+ENERGY = (
+    "Energy at the cards by their own counters or power readings, and beyond them by a wall meter "
+    "or a declared constant. Time without a reading is unknown, never idle power."
+)
+COST_MONTHS = (
+    "Each month's cost by what was paid for, for at most twelve months since the first purchase or "
+    "request. A paler bar is a month still running; a + says that not all of it is known."
+)
+THREE_COSTS = (
+    "The same requests three ways. Marginal: only what they drew beyond idle. Active: what their "
+    "card time cost. Full: with their share of all the time around it. Full costs and what no "
+    "request carries add up to the period's cost."
+)
+PARTS = {
+    "capital": "value that assets lost, and rents",
+    "energy": "measured energy at the tariff in force",
+    "other": "what else is declared",
+}
+PRICES = {
+    "full": "its share of everything the rig cost",
+    "active": "cost of the time in which it was computed",
+    "marginal": "electricity beyond idle; hatched where unknown",
+}
+INPUT = "Tokens that requests sent, cached ones included, as the engines reported."
+CARD_TIME = (
+    "Time that cards spent on the requests: while several compute on a card, each takes its part "
+    "of the moment."
+)
+CARD_COST = "What the card cost in the period, whatever it did."
+CSV = "All figures of this table and more, with nothing rounded, for spreadsheets."
+BUSY_SHARE = (
+    "Share of the cards' time in service in which they had at least one request, cards weighted by "
+    "their peak rates. Time that nobody watched counts as not busy here."
+)
+CHAIN = (
+    "Hours, occupancy and throughput one after another: the share of what the cards could put out "
+    "that is left after each. Multiplied they are the tokens that came out. What each loses is a "
+    "part of the full price; with what is left at peak and what no card carries they add up to it."
+)
+MONTH_STRIPS = (
+    "Each row is a card, each cell a day of the month in the rig's time zone. A cell is filled by "
+    "the share of time in each state; time that nothing witnessed is hatched, days to come are "
+    "blank."
+)
+WEEK = (
+    "All cards and all days of the period laid over one week. The share is busy time ÷ the time "
+    "that somebody witnessed, in hours of the rig's wall clock."
+)
+AT_ONCE = (
+    "For how long a pool of cards had one request, two, and so on, whether they waited or were "
+    "computed. Beyond the line are more requests than the pool has slots: some of them wait."
+)
+EVERY_CARD = "Each card's time by state, its three layers and what it cost."
+
 STATES = {
     "busy": "at least one request on the card",
     "stranded": "no request here while one waited elsewhere in the pool",

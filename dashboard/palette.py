@@ -53,6 +53,12 @@ class Palette:
     api: str
     capital: str
     energy: str
+    other_cost: str
+
+    def price(self, name: str) -> str:
+        """The colour of `full`, `active` or `marginal`: the more is counted, the paler."""
+        told = {"marginal": self.own, "active": self.below_peak, "full": self.states["idle"]}
+        return told[name]
 
     def step(self, name: str) -> str:
         """The colour of a step of the waterfall; those of states are the states' own."""
@@ -86,6 +92,7 @@ LIGHT = Palette(
     api="#00806f",
     capital="#5d6775",
     energy="#d9a441",
+    other_cost="#b9b4e0",
 )
 
 DARK = Palette(
@@ -110,6 +117,7 @@ DARK = Palette(
     api="#4fd6b8",
     capital="#98a1af",
     energy="#d9a347",
+    other_cost="#6f67ad",
 )
 
 

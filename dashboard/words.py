@@ -7,6 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from analytics.render.rounding import in_units
 
 NANO = 1_000_000_000
+HOUR_NS = 3600 * NANO
 UNKNOWN = "unknown"
 MINUS = "\N{MINUS SIGN}"
 
@@ -91,6 +92,11 @@ def hours(ns: int) -> str:
     value = ns / NANO / 3600
     decimals = 0 if value >= 100 or not ns else 1 if value >= 1 else 2
     return f"{value:,.{decimals}f} h"
+
+
+def minutes(ns: int) -> str:
+    """A time span in minutes: 7.5 min, 15 min."""
+    return f"{ns / NANO / 60:g} min"
 
 
 def count(number: int | None, noun: str = "") -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser
 from rig import page as rig
-from rig.browser import Visit, chromium, served
+from rig.browser import CLIPPED, OVERLAPS, SCROLLED, Visit, chromium, served
 
 from analytics.month import month
 from analytics.periods import month_of
@@ -75,38 +75,6 @@ def test_the_page_renders_fits_and_stays_at_home(visit: Visit, width: int) -> No
     assert visit.page.evaluate(CLIPPED) == []
     assert visit.page.evaluate(OVERLAPS) == []
     assert visit.page.locator(".st-key-rig").get_by_text("DEMO").first.is_visible()
-
-
-SCROLLED = """() => [...document.querySelectorAll('.stVegaLiteChart *')]
-  .filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
-    && e.scrollWidth > e.clientWidth + 1).map(e => e.className)"""
-
-TEXTS = """const texts = svg => [...svg.querySelectorAll('text')]
-  .filter(t => t.textContent && getComputedStyle(t).opacity !== '0')
-  .map(t => [t.textContent, t.getBoundingClientRect()]).filter(([_, b]) => b.width);"""
-
-CLIPPED = (
-    "() => {"
-    + TEXTS
-    + """
-  return [...document.querySelectorAll('.stVegaLiteChart svg')].flatMap(svg => {
-    const edge = svg.getBoundingClientRect();
-    return texts(svg).filter(([_, b]) => b.left < edge.left - 1.5 || b.right > edge.right + 1.5
-      || b.top < edge.top - 1.5 || b.bottom > edge.bottom + 1.5).map(([text]) => text);
-  })}"""
-)
-
-OVERLAPS = (
-    "() => {"
-    + TEXTS
-    + """
-  return [...document.querySelectorAll('.stVegaLiteChart svg')].flatMap(svg => {
-    const all = texts(svg);
-    return all.flatMap(([one, a], i) => all.slice(i + 1).filter(([_, b]) =>
-      a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 4 && b.top < a.bottom - 4)
-      .map(([other]) => one + ' over ' + other));
-  })}"""
-)
 
 
 @pytest.mark.parametrize("scheme", ["light"])

@@ -1,7 +1,7 @@
 """A month as one table for spreadsheets and programs: section, row, figure, value, unit."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +24,20 @@ def as_table(month: Mapping[str, Any]) -> str:
     """
     leaves = (leaf for section, told in month.items() for leaf in _leaves((section,), (), told))
     return as_csv(COLUMNS, [_line(*leaf, month["currency"]) for leaf in leaves])
+
+
+def as_wide_table(rows: Sequence[Mapping[str, Any]], currency: str) -> str:
+    """Rows of a document, such as groups, as CSV with a column per figure and its unit in the
+    header; a figure that a row does not tell is empty."""
+    told = []
+    for row in rows:
+        found = {"name": row["name"]}
+        for leaf in _leaves((), (), {key: row[key] for key in row if key != "name"}):
+            _, _, figure, value, unit = _line(*leaf, currency)
+            found[f"{figure}, {unit}" if unit else figure] = value
+        told.append(found)
+    columns = list(dict.fromkeys(column for row in told for column in row))
+    return as_csv(columns, [[row.get(column) for column in columns] for row in told])
 
 
 def _leaves(section: Path, figure: Path, told: Any, row: str = "") -> Iterator[Leaf]:

@@ -3,31 +3,15 @@
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import polars as pl
 import streamlit as st
 
 from analytics.overview import Overview
 from collector.settings import Settings
 from dashboard import charts, loaders, meanings, sentences, strips, words
-from dashboard.palette import STATE_WORDS, STATES, Palette, palette
+from dashboard.palette import Palette, palette
 from dashboard.sentences import plain
-from dashboard.views import empty
+from dashboard.views import empty, legend, live
 from dashboard.views import overview_details as details
-
-
-def page(settings: Settings, month: str) -> None:
-    """The page of one month; a running month renews itself in place."""
-    every = loaders.REFRESH_S if loaders.is_running(settings, month) else None
-    st.fragment(_load_and_show, run_every=every)(settings, month)
-
-
-def _load_and_show(settings: Settings, month: str) -> None:
-    try:
-        told, trend = loaders.load_month(settings, month)
-    except loaders.UNREADABLE as error:
-        empty.unreadable(settings, error)
-        return
-    show(told, trend, settings)
 
 
 def show(told: Overview, trend: list[dict[str, Any]], settings: Settings) -> None:
@@ -53,9 +37,8 @@ def answer(
     currency = month["currency"]
     sheet = month["compare"][0] if month["compare"] else None
     prices = month["cost_per_mtok"]
-    live = " :small[:green[● live]]" if month["period"]["provisional"] else ""
     with st.container(key="answer", gap="small"):
-        st.caption(f"Is this rig worth it? · {sentences.period(month)}{live}")
+        st.caption(f"Is this rig worth it? · {sentences.period(month)}{live.mark(month)}")
         own, api = st.columns(2)
         own.metric(
             f"{currency} per million output tokens" + (", at least" if month["at_least"] else ""),
@@ -169,33 +152,10 @@ def day(told: Overview, settings: Settings, colours: Palette) -> None:
         key="strips",
         alt="State of each card in 15-minute cells",
     )
-    st.html(legend(told.strips, colours))
+    st.html(legend.states(set(told.strips["state"]), colours))
     st.markdown(
         sentences.stranded(told.stranded, names, month["currency"], zone), help=meanings.STRANDED
     )
 
 
-def legend(frame: pl.DataFrame, colours: Palette) -> str:
-    """The states that the strips show, each with its colour and its meaning, as HTML."""
-    shown = set(frame["state"].unique().to_list())
-    items = []
-    for state in STATES:
-        if state not in shown:
-            continue
-        fill = colours.states[state]
-        if state == "unknown":
-            fill = (
-                f"repeating-linear-gradient(135deg, {colours.hatch} 0 2px, "
-                f"{colours.hatch_ground} 2px 5px)"
-            )
-        items.append(
-            '<div style="display:flex;gap:8px;align-items:baseline">'
-            '<span style="flex:none;width:14px;height:14px;border-radius:3px;'
-            f'align-self:center;border:1px solid {colours.line};background:{fill}"></span>'
-            f"<span>{STATE_WORDS[state]} "
-            f'<span style="color:{colours.quiet}">{meanings.STATES[state]}</span></span></div>'
-        )
-    return (
-        '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(310px,1fr));'
-        f'gap:6px 24px;font-size:0.875rem">{"".join(items)}</div>'
-    )
+page = live.page(show)

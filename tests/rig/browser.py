@@ -24,6 +24,38 @@ ARGS = [
     "--no-first-run",
 ]
 
+# What no page may show: charts that scroll, texts that are cut off, texts over each other.
+SCROLLED = """() => [...document.querySelectorAll('.stVegaLiteChart *')]
+  .filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+    && e.scrollWidth > e.clientWidth + 1).map(e => e.className)"""
+
+TEXTS = """const texts = svg => [...svg.querySelectorAll('text')]
+  .filter(t => t.textContent && getComputedStyle(t).opacity !== '0')
+  .map(t => [t.textContent, t.getBoundingClientRect()]).filter(([_, b]) => b.width);"""
+
+CLIPPED = (
+    "() => {"
+    + TEXTS
+    + """
+  return [...document.querySelectorAll('.stVegaLiteChart svg')].flatMap(svg => {
+    const edge = svg.getBoundingClientRect();
+    return texts(svg).filter(([_, b]) => b.left < edge.left - 1.5 || b.right > edge.right + 1.5
+      || b.top < edge.top - 1.5 || b.bottom > edge.bottom + 1.5).map(([text]) => text);
+  })}"""
+)
+
+OVERLAPS = (
+    "() => {"
+    + TEXTS
+    + """
+  return [...document.querySelectorAll('.stVegaLiteChart svg')].flatMap(svg => {
+    const all = texts(svg);
+    return all.flatMap(([one, a], i) => all.slice(i + 1).filter(([_, b]) =>
+      a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 4 && b.top < a.bottom - 4)
+      .map(([other]) => one + ' over ' + other));
+  })}"""
+)
+
 
 @contextmanager
 def chromium() -> Iterator[Browser]:

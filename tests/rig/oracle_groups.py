@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from rig import oracle_hours
 from rig.oracle import BUCKET, EPOCH, Books, Request, covered, share_out
 
 LABELS = ("model", "project", "session", "key")
@@ -190,6 +191,7 @@ def assert_groups_equal(document: dict[str, Any], second: list[Books]) -> None:
     for other in ("half", "twice"):
         told = document["active_gap"][other]
         assert told["headroom_ns"] == headroom(second, told["gap_ns"])
+    oracle_hours.assert_equal(document, second)
 
 
 def _by_name(told: dict[str, Any], figure: str) -> dict[str, Figures]:

@@ -1,0 +1,80 @@
+"""The cost page's sentences, from a month's figures; nothing is computed beyond their wording."""
+
+from typing import Any
+
+from dashboard import words
+from dashboard.cost_charts import three_costs
+from dashboard.sentences import plain
+
+NOUNS = {
+    "card": "card",
+    "model": "model",
+    "project": "project",
+    "session": "session",
+    "key": "key",
+}
+
+
+def ranked(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Groups by full cost, dearest first."""
+    return sorted(groups, key=lambda group: -three_costs(group)[0])
+
+
+def months(entries: list[dict[str, Any]], currency: str) -> str:
+    """What the months show: how many, the dearest and the cheapest that are over."""
+    over = [entry for entry in entries if not entry["provisional"]]
+    least = any(entry["at_least"] for entry in entries)
+    note = " A + marks a month of which not all is known." if least else ""
+    if not over:
+        return f"What was paid for; the first month is still running.{note}"
+    if len(over) == 1:
+        only = over[0]
+        return (
+            f"{words.month_name(only['month'])} cost "
+            f"{words.cents(only['cost_nano']['total'])} {currency}.{note}"
+        )
+    high = max(over, key=lambda entry: entry["cost_nano"]["total"])
+    low = min(over, key=lambda entry: entry["cost_nano"]["total"])
+    return (
+        f"Of {len(over)} whole months, {words.month_name(high['month'])} cost most, "
+        f"{words.cents(high['cost_nano']['total'])} {currency}, and "
+        f"{words.month_name(low['month'])} least, {words.cents(low['cost_nano']['total'])}.{note}"
+    )
+
+
+def energy(month: dict[str, Any]) -> str:
+    """How much energy was drawn, where."""
+    told = month["energy_uj"]
+    host = "the host's is not known" if told["host"] is None else f"{kwh(told['host'])} the host"
+    least = "at least " if told["unknown_ns"] else ""
+    return f"Energy: {least}{kwh(told['cards'])} the cards, {host}."
+
+
+def kwh(uj: int) -> str:
+    """Energy as people are billed for it: 12.3 kWh."""
+    value = uj / 3.6e12
+    decimals = 0 if value >= 100 or not uj else 1 if value >= 10 else 2
+    return f"{value:,.{decimals}f} kWh"
+
+
+def who(month: dict[str, Any], by: str, groups: list[dict[str, Any]], names: dict[str, str]) -> str:
+    """Who carries most, and what nobody carries."""
+    currency, total = month["currency"], month["cost_nano"]["total"]
+    first = groups[0]
+    full, active, _ = three_costs(first)
+    name = plain(names.get(first["name"], first["name"]))
+    part = words.share(full / total) if total > 0 else words.UNKNOWN
+    carries = "cost" if by == "card" else "carries"
+    told = (
+        f"The {NOUNS[by]} {name} {carries} most: **{words.cents(full)} {currency}**, {part} of "
+        f"everything, of which {words.cents(active)} while it worked."
+    )
+    more = len(groups) - 10
+    if more > 0:
+        told += f" Shown are the first ten; {words.count(more, NOUNS[by])} more in the table."
+    left = month["states_cost_nano"]["unassigned"] if by == "card" else None
+    if by != "card":
+        left = month["unallocated_cost_nano"]
+    if left:
+        told += f" {words.cents(left)} {currency} belong to no {NOUNS[by]}."
+    return told

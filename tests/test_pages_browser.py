@@ -1,0 +1,74 @@
+"""Cost and utilization in a real browser: they fit, stay on this machine, and keep the month."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page
+from rig import month_page, page
+from rig.browser import CLIPPED, OVERLAPS, SCROLLED, Visit, chromium, served
+
+from dashboard import words
+
+LAST_WORDS = "text=Every figure as CSV"
+LOOKS = [("light", 1400), ("dark", 1400), ("light", 420), ("dark", 420)]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f'\n[dashboard]\nlisten = "127.0.0.1:{free.getsockname()[1]}"\n'
+    return month_page.write(tmp_path_factory.mktemp("rig"), page.PRICES, listen)
+
+
+@pytest.fixture(scope="module")
+def address(config: Path) -> Iterator[str]:
+    with served(config) as address:
+        yield address
+
+
+def go(shown: Page, name: str) -> None:
+    """Follow the link to a page, which a narrow window keeps in a drawer."""
+    if shown.viewport_size and shown.viewport_size["width"] < 700:
+        shown.get_by_test_id("stExpandSidebarButton").click()
+    shown.get_by_role("link", name=name).click()
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=[f"{s}-{w}" for s, w in LOOKS])
+def test_both_pages_fit_and_keep_the_month(
+    browser: Browser, address: str, config: Path, scheme: str, width: int
+) -> None:
+    document = month_page.document(config)
+    headlines = {
+        "Cost": words.headline(document["cost_nano"]["total"]),
+        "Utilization": words.share(document["layers"]["chain"][1]["left"]),
+    }
+    with closing(Visit(browser, scheme, width)) as visit:
+        shown = visit.page
+        # Not the newest month, so that only what was chosen can bring it back.
+        shown.goto(f"{address}/?month={page.MONTH}")
+        shown.wait_for_selector("text=How far to trust this", timeout=90_000)
+        for name, charts in (("Cost", 2), ("Utilization", 4)):
+            go(shown, name)
+            shown.wait_for_url(f"**/{name.lower()}?month={page.MONTH}", timeout=30_000)
+            shown.wait_for_selector(LAST_WORDS, timeout=60_000)
+            for chart in range(charts):
+                shown.locator(".stVegaLiteChart svg").nth(chart).wait_for(timeout=30_000)
+            headline = shown.locator(".st-key-answer [data-testid=stMetricValue]").first
+            assert headline.inner_text().strip() == headlines[name]
+            assert parse_qs(urlsplit(shown.url).query) == {"month": [page.MONTH]}
+            assert shown.evaluate("document.documentElement.scrollWidth") <= width, name
+            for faults in (SCROLLED, CLIPPED, OVERLAPS):
+                assert shown.evaluate(faults) == [], name
+        hosts = {urlsplit(u).hostname for u in visit.asked if not u.startswith(("data:", "blob:"))}
+        assert hosts == {"127.0.0.1"}
+        assert visit.complaints == []
