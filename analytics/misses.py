@@ -142,7 +142,11 @@ def missed(days: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
             {
                 "name": card or "(none)",
                 "causes": {
-                    cause: sums if card in keyed or cause == "untold" else None
+                    # A split model's request told its keys at its first card alone, and one that
+                    # goes on beyond the period tells them where it ends.
+                    cause: sums
+                    if card in keyed or cause == "untold" or any(sums.values())
+                    else None
                     for cause, sums in _causes(r for r in rows if r["card"] == card).items()
                 },
             }

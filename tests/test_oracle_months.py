@@ -46,7 +46,7 @@ from collector.settings import (
 from collector.settings_check import faults
 from collector.store import Store
 
-MONTHS = int(os.environ.get("RIGLEDGER_MONTHS", "8"))
+MONTHS = int(os.environ.get("RIGLEDGER_MONTHS", "16"))
 WHOLE = 40
 PLACES = [
     ("Europe/Berlin", "2026-03"),
