@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from threading import Lock
 
 import duckdb
 import polars as pl
@@ -88,10 +89,21 @@ class Ledger:
 
 
 def _run(sql: str, kind: str, seen: Snapshot, parameters: dict[str, int]) -> pl.DataFrame:
-    with duckdb.connect(":memory:") as connection:
+    with _opening:
+        connection = _database().cursor()
+    with connection:
         _view(connection, kind, seen)
         found: pl.DataFrame = connection.sql(sql, params=parameters).pl()
         return found
+
+
+# Starting an engine takes longer than most queries: a process has one, each query a connection.
+_opening = Lock()
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(":memory:")
 
 
 @cache
@@ -104,7 +116,7 @@ def _view(connection: duckdb.DuckDBPyConnection, kind: str, found: Snapshot) -> 
     connection.register("hot", found.hot)
     connection.register("superseded", found.superseded)
     rows = rows_sql(kind, found.files, "hot", "superseded")
-    connection.execute(f"CREATE VIEW {kind} AS {rows}")
+    connection.execute(f"CREATE TEMP VIEW {kind} AS {rows}")
 
 
 def rows_sql(kind: str, sealed: Sequence[Path], hot: str, superseded: str) -> str:

@@ -244,9 +244,9 @@ class Shelf:
             self.root.mkdir(mode=0o700, exist_ok=True)
             aside.mkdir(mode=0o700)
             for name in FRAMES:
-                getattr(day, name).write_parquet(aside / f"{name}.parquet")
+                getattr(day, name).write_parquet(aside / f"{name}.parquet", compression="lz4")
             for name in DETAILS:
-                day.details(name, ()).write_parquet(aside / f"{name}.parquet")
+                day.details(name, ()).write_parquet(aside / f"{name}.parquet", compression="lz4")
             (aside / "facts.json").write_text(json.dumps(kept), encoding="utf-8")
             _replace(aside, self.root / span.name)
         except OSError:

@@ -100,15 +100,15 @@ def test_a_split_model_puts_out_its_tokens_on_every_card(tmp_path: Path) -> None
     assert [cards[card]["requests"] for card in "AB"] == [1, 0]
 
 
-def test_a_card_before_its_service_has_requests_and_no_figures(tmp_path: Path) -> None:
+def test_what_runs_on_a_card_before_its_service_is_on_none(tmp_path: Path) -> None:
     late = Hardware(
         name="later", price="1", in_service=dt.date(2026, 10, 6), life_years=4, cards=["B"]
     )
     made = settings("A", "B", hardware=[PRICE, late])
     kept = ledger(tmp_path / "ledger", [attempt("r", 0, 10, "B")])
-    card = by_name(month(kept, made, HOUR, LATER), "card")["B"]
-    assert (card["requests"], card["capacity_ns"], card["emitted_tokens"]) == (1, 0, 0)
-    assert card["layers"]["hours"] is None
+    document = month(kept, made, HOUR, LATER)
+    assert list(by_name(document, "card")) == ["A"]
+    assert (document["tokens"]["requests"], document["quality"]["uncarded_requests"]) == (1, 1)
 
 
 def test_hours_are_local_and_one_comes_twice_in_autumn(tmp_path: Path) -> None:
