@@ -134,15 +134,29 @@ def _tokens(books: Books, request: Request) -> Iterable[tuple[str, int, int]]:
 
 
 def requests(second: Iterable[Books], by: str) -> Figures:
-    """Requests by where they ended; those on several cards at the first of the rig's."""
+    """Requests by where they ended; those on several cards at the first of the rig's that was in
+    service while they ran."""
     found: Figures = defaultdict(int)
     for books in second:
         for request in books.requests:
-            cards = [card for card in books.cards_of(request) if card in books.cards]
+            cards = [
+                card
+                for card in books.cards_of(request)
+                if card in books.cards and served(books, card, request.start, request.end)
+            ]
             if books.start <= request.end < books.end and (cards or by != "card"):
                 bucket = request.end // BUCKET * BUCKET
                 found[place(books, by, cards[0] if cards else "", bucket)] += 1
     return found
+
+
+def served(books: Books, card: str, start: int, end: int) -> bool:
+    """Whether the card was in service at any time of a span."""
+    terms = [asset.in_service for asset in books.settings.hardware]
+    terms += [engine.from_ for engine in books.settings.engines]
+    begins = (books.settings.midnight_ns(day) for day in terms)
+    instants = [start, max(start, end - 1), *(at for at in begins if start < at < end)]
+    return any(books.serves(card, at) for at in instants)
 
 
 def headroom(second: Iterable[Books], gap: int) -> int:
