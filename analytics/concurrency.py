@@ -29,7 +29,9 @@ def _levels(books: Books, pool: str, from_ns: int, to_ns: int) -> Levels:
     own = books.states.filter(pl.col("card").is_in([card.uuid for card in cards]))
     served = clip(_spans(own), from_ns, to_ns)
     unseen = clip(_spans(own.filter(state="unknown")), from_ns, to_ns)
-    rows = books.rows.filter(pl.col("pool") == pool).unique("request")
+    # An odd attempt that was sent on after its end was never there.
+    there = pl.col("pool") == pool, pl.col("end_ns") > pl.col("start_ns")
+    rows = books.rows.filter(there).unique("request")
     starts, ends = (np.sort(rows[column].to_numpy()) for column in ("start_ns", "end_ns"))
     edges = np.unique(np.concatenate([starts, ends, served.ravel(), unseen.ravel()]))
     at, length = edges[:-1], np.diff(edges)
