@@ -16,7 +16,7 @@ from analytics.periods import day_at
 from analytics.prefixes import RECALL_NS
 from analytics.read import Ledger
 from analytics.rig import Card, cards, in_force, in_service
-from analytics.states import BUCKET_NS, buckets_between, partition
+from analytics.states import BUCKET_NS, buckets_between, out_of_service, partition
 from analytics.tariff import Rate, rates
 from analytics.tellings import NEARBY_NS, joined
 from analytics.timeline import Slots, timeline
@@ -35,10 +35,10 @@ class Books:
     attempts: as the ledger tells them; rows: attempts on cards (`timeline`) that reach into the
     span's days; states: segments (`partition`); intervals: between readings (`energy.readings`);
     leaves: time (`cost.time_leaves`); money: cost leaves of every line; unassigned: cost without
-    capacity; card_energy: by card, bucket, state (`energy.by_state`); host_energy: beyond the
-    cards; rates: the tariff by bucket; wall: what the meters told, metered: between their
-    readings; host: what befell the host at any time (`host.host_facts`); assigned: the engines in
-    force; slots: from when each of them had how many.
+    capacity (line, category, bucket_ns, nano); card_energy: by card, bucket, state
+    (`energy.by_state`); host_energy: beyond the cards; rates: the tariff by bucket; wall: what the
+    meters told, metered: between their readings; host: what befell the host at any time
+    (`host.host_facts`); assigned: the engines in force; slots: from when each of them had how many.
     """
 
     from_ns: int
@@ -153,7 +153,8 @@ def _account(
     lines = [*capital.lines(settings, up, span[1]), *other_costs.lines(settings, span[1])]
     spread, unassigned = cost.line_leaves(lines, leaves, _bounds(*span))
     told = wall(settings, metered, *span)
-    host_energy = electricity.host_energy(states, card_energy, told, rates, span)
+    bare = out_of_service(rig, evidence, *span)
+    host_energy = electricity.host_energy(pl.concat([states, bare]), card_energy, told, rates, span)
     return Books(
         from_ns=span[0],
         to_ns=span[1],
@@ -164,7 +165,7 @@ def _account(
         states=states,
         leaves=leaves,
         money=pl.concat([spread, *electricity.money(leaves, card_energy, host_energy, rates)]),
-        unassigned=unassigned,
+        unassigned=pl.concat([unassigned, electricity.unassigned(host_energy, rates)]),
         card_energy=card_energy,
         host_energy=host_energy,
         rates=rates,

@@ -11,6 +11,7 @@ import polars as pl
 from analytics.allocate import largest_remainder
 from analytics.day import Day
 from analytics.rollup import CATEGORIES, KINDS, SPENT, known_sum
+from analytics.states import UNASSIGNED
 
 TOKENS = ["input_tokens", "cache_read_tokens", "output_tokens"]
 BY = ["card", "state", "model"]
@@ -109,11 +110,9 @@ def _rest(day: Day) -> pl.DataFrame:
 
 def _unassigned(day: Day) -> pl.DataFrame:
     """Cost that met no card with capacity."""
-    other = day.facts["unassigned_other_nano"]
-    capital = day.facts["unassigned_nano"] - other
-    row = {"state": "unassigned", "ns": 0, "capital_nano": capital, "energy_nano": 0,
-           "other_nano": other}  # fmt: skip
+    left = {f"{name}_nano": nano for name, nano in day.facts["unassigned_nano"].items()}
+    row = {"state": UNASSIGNED, "ns": 0, **left}
     return pl.DataFrame(
-        [row] if capital or other else [],
+        [row] if any(left.values()) else [],
         schema=dict.fromkeys(row, pl.Int64) | {"state": pl.String},
     )

@@ -22,7 +22,7 @@ from analytics.intervals import inside, union
 from analytics.marginal import shared
 from analytics.periods import day_at
 from analytics.rent import unwitnessed_ns
-from analytics.states import BUCKET_NS
+from analytics.states import BUCKET_NS, UNASSIGNED
 from analytics.tariff import NO_RATE, Rate
 from analytics.utilization import peaks
 from collector.settings import Settings
@@ -31,7 +31,7 @@ CELL = ["card", "bucket_ns", "state"]
 DETAILS = ("costs", "ended")
 SUMS = [
     "ns", "unattributed_ns", "host_off_ns", *rollup.SPENT, "unattributed_nano",
-    "known_ns", "energy_uj", "mixed_ns", "host_uj", "host_known_ns", "wall_ns",
+    "known_ns", "energy_uj", "mixed_ns", "host_uj", "host_metered_uj", "host_known_ns", "wall_ns",
     *rollup.WORK, "emitted_tokens",
 ]  # fmt: skip
 
@@ -48,19 +48,20 @@ class Day:
     """One local day, or the part of it that a period or the present leaves.
 
     cells: by card (and its pool), bucket_ns and state: ns, host_off_ns, capital_nano, energy_nano,
-    other_nano, energy_uj, host_uj, known_ns (time whose energy is known), host_known_ns (likewise
-    of the host), wall_ns (time metered at the wall), idle_uj and marginal_nano (None where the
-    idle draw or a price is unknown), unattributed_marginal_nano (what of it is no request's),
-    unpriced_uj, carbon_ug (None where undeclared), mixed_ns, unattributed_ns, unattributed_nano,
-    time and money by kind (`rollup.WORK`) and emitted_tokens (`emitted.emitted`).
+    other_nano, energy_uj, host_uj (host_metered_uj of it by the wall), known_ns (time whose energy
+    is known), host_known_ns (likewise of the host), wall_ns (time metered at the wall), idle_uj and
+    marginal_nano (None where the idle draw or a price is unknown), unattributed_marginal_nano
+    (what of it is no request's), unpriced_uj, carbon_ug (None where undeclared), mixed_ns,
+    unattributed_ns, unattributed_nano, time and money by kind (`rollup.WORK`) and emitted_tokens
+    (`emitted.emitted`).
     work: busy time and money by kind, by the finest labels (`rollup.work`).
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
-    facts: unassigned_nano (of it unassigned_other_nano is no hardware), rent_unknown_ns
-    (`rent.unwitnessed_ns`), resets, pending_ns, how the host's energy is known (`_host`), gaps
-    ([start, end] ns), clock_steps ([at, step] ns), headroom_ns (at other gaps,
-    `active_gap.headroom_ns`), concurrency (by pool), peaks (by card) and routing
-    (`routing.of_day`).
+    facts: unassigned_nano (what no card in service carries, by category) and unassigned (its
+    energy, `_unassigned`), rent_unknown_ns (`rent.unwitnessed_ns`), resets, pending_ns, how the
+    host's energy is known (`_host`), gaps ([start, end] ns), clock_steps ([at, step] ns),
+    headroom_ns (at other gaps, `active_gap.headroom_ns`), concurrency (by pool), peaks (by card)
+    and routing (`routing.of_day`).
     """
 
     name: str
@@ -153,6 +154,7 @@ def _cells(books: Books, leaves: pl.DataFrame) -> pl.DataFrame:
     told = pl.col("energy_uj").is_not_null()
     host = books.host_energy.places.group_by(CELL).agg(
         pl.col("energy_uj").sum().alias("host_uj"),
+        pl.col("energy_uj").filter("metered").sum().alias("host_metered_uj"),
         pl.col("ns").filter(told).sum().alias("host_known_ns"),
         pl.col("ns").filter("metered").sum().alias("wall_ns"),
     )
@@ -198,8 +200,10 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
     found = peaks(books.cards, books.rows, start, end)
     alone = _within(books.unassigned, "bucket_ns", start, end)
     return {
-        "unassigned_nano": int(alone["nano"].sum()),
-        "unassigned_other_nano": int(alone.filter(category="other")["nano"].sum()),
+        "unassigned_nano": {
+            name: int(alone.filter(category=name)["nano"].sum()) for name in rollup.CATEGORIES
+        },
+        "unassigned": _unassigned(books, start, end),
         "rent_unknown_ns": unwitnessed_ns(
             settings, books.evidence.host_known, books.evidence.host_off, start, end
         ),
@@ -217,10 +221,30 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
     }
 
 
+def _unassigned(books: Books, start: int, end: int) -> dict[str, int | None]:
+    """The energy that is known of the time without a card in service: uj (metered_uj of it by the
+    wall), known_ns, unpriced_uj and carbon_ug (None where undeclared)."""
+    places = _within(books.host_energy.places, "bucket_ns", start, end)
+    told = places.filter(state=UNASSIGNED).drop_nulls("energy_uj")
+    drawn = (
+        told.group_by("bucket_ns").agg(pl.col("energy_uj").sum()).filter(pl.col("energy_uj") != 0)
+    )
+    rated = [(books.rates.get(at, NO_RATE), uj) for at, uj in drawn.iter_rows()]
+    carbon = [rate.carbon_ug(uj) for rate, uj in rated]
+    return {
+        "uj": int(told["energy_uj"].sum()),
+        "metered_uj": int(told.filter("metered")["energy_uj"].sum()),
+        "known_ns": int(told["ns"].sum()),
+        "unpriced_uj": sum(rate.unpriced_uj(uj) for rate, uj in rated),
+        "carbon_ug": None if None in carbon else sum(ug for ug in carbon if ug is not None),
+    }
+
+
 def _host(books: Books, start: int, end: int) -> dict[str, int | None]:
     """Time of the rig in which it drew power and the host's part is not known (host_undeclared_ns)
     or a declared meter was silent (wall_silent_ns, and wall_constant_ns where the constant stood
-    in for it); the wall's energy; the buckets in which it told less than the cards."""
+    in for it); the wall's energy, what the power supply gave of it, and the cards' part of that;
+    the buckets in which it told less than the cards."""
     found = _within(books.host_energy.buckets, "bucket_ns", start, end)
     metered, told = pl.col("metered"), pl.col("energy_uj").is_not_null()
     meant = pl.Series(inside(books.wall.declared, found["bucket_ns"].to_numpy()), dtype=pl.Boolean)
@@ -232,6 +256,8 @@ def _host(books: Books, start: int, end: int) -> dict[str, int | None]:
         "wall_silent_ns": int(silent.filter(~told)["ns"].sum()),
         "wall_constant_ns": int(silent.filter(told)["ns"].sum()),
         "wall_uj": sum(walls.values()) if walls else None,
+        "supplied_uj": int(found["supplied_uj"].sum()),
+        "wall_cards_uj": int(found["cards_uj"].sum()),
         "negative_buckets": len(found.filter(metered, pl.col("energy_uj") < 0)),
     }
 
@@ -255,6 +281,12 @@ def _within(frame: pl.DataFrame, by: str, start: int, end: int) -> pl.DataFrame:
 def spent() -> pl.Expr:
     """What a row of `cells` costs, all categories together."""
     return pl.sum_horizontal(rollup.SPENT)
+
+
+def unassigned_nano(days: Sequence[Day]) -> dict[str, int]:
+    """What no card in service carries, by category."""
+    told = [day.facts["unassigned_nano"] for day in days]
+    return {name: sum(each[name] for each in told) for name in rollup.CATEGORIES}
 
 
 def joined(days: list[Day], part: str) -> pl.DataFrame:

@@ -2,8 +2,9 @@
 
 The wall contains the cards: where it was read, the host is the wall less the cards, and what may
 be negative stays so. Elsewhere a declared constant counts while the host is known to be up; with
-neither, the host's energy is unknown. All energy here is what comes out of the power supply, so
-that cards and host together are the wall times the supply's efficiency.
+neither, the host's energy is unknown. While no card is in service it is `unassigned`. All energy
+here is what comes out of the power supply, so that cards and host together are the wall times the
+supply's efficiency.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,11 +15,12 @@ import polars as pl
 from analytics.allocate import largest_remainder
 from analytics.cost import LEAF
 from analytics.intervals import inside
-from analytics.states import BUCKET_NS
+from analytics.states import BUCKET_NS, UNASSIGNED
 from analytics.tariff import NO_RATE, Rate
 from analytics.wall import Wall, cut_at
 
 CELL = ["card", "bucket_ns", "state"]
+AMOUNTS = ("supplied_uj", "cards_uj", "energy_uj")
 LINES = ("cards' electricity", "host's electricity", "host's electricity, metered")
 
 
@@ -26,8 +28,10 @@ LINES = ("cards' electricity", "host's electricity", "host's electricity, metere
 class HostEnergy:
     """The host's energy, once by place and once for the whole rig.
 
-    places: card, bucket_ns, state, metered (else declared), ns, energy_uj; buckets: bucket_ns,
-    metered, ns, energy_uj. energy_uj is None where nothing tells it.
+    places: card, bucket_ns, state, metered (else declared), ns, energy_uj; of `unassigned` the
+    card is "". buckets: bucket_ns, metered, ns, energy_uj and, where metered, what the power
+    supply gave (supplied_uj) and the cards' part of it (cards_uj). energy_uj is None where nothing
+    tells it.
     """
 
     places: pl.DataFrame
@@ -41,7 +45,8 @@ def host_energy(
     rates: Mapping[int, Rate],
     span: tuple[int, int],
 ) -> HostEnergy:
-    """The draw beyond the cards in a span, spread over the cards' capacity while it is told."""
+    """The draw beyond the cards in a span, spread over the cards' capacity while it is told;
+    `segments` (`states.partition`) have the time without any card too (`states.out_of_service`)."""
     cut = cut_at(segments, [wall.known, wall.pending])
     at = cut["start_ns"].to_numpy()
     cut = cut.with_columns(
@@ -55,12 +60,14 @@ def host_energy(
     amounts = [
         _metered(bucket, cards.get(bucket, 0), wall, rates, span)
         if metered
-        else _declared(bucket, ns, rates)
+        else (None, None, _declared(bucket, ns, rates))
         for bucket, metered, ns in buckets.iter_rows()
     ]
-    buckets = buckets.with_columns(energy_uj=pl.Series(amounts, dtype=pl.Int64))
+    energy = pl.DataFrame(amounts, schema=dict.fromkeys(AMOUNTS, pl.Int64), orient="row")
+    buckets = pl.concat([buckets, energy], how="horizontal")
+    whole = buckets.select("bucket_ns", "metered", "energy_uj")
     places = drawing.group_by(*CELL, "metered").agg(pl.col("ns").sum())
-    places = places.join(buckets.drop("ns"), on=["bucket_ns", "metered"]).sort(*CELL, "metered")
+    places = places.join(whole, on=["bucket_ns", "metered"]).sort(*CELL, "metered")
     told = places.drop_nulls("energy_uj")
     share = largest_remainder(
         told, amount="energy_uj", weight="ns", by=["bucket_ns", "metered"], order=["card", "state"]
@@ -86,16 +93,15 @@ def _declared(bucket: int, ns: int, rates: Mapping[int, Rate]) -> int | None:
 
 def _metered(
     bucket: int, cards_uj: int, wall: Wall, rates: Mapping[int, Rate], span: tuple[int, int]
-) -> int:
-    """Wall × efficiency − cards, rounded half up; of a bucket that the wall knows in part, the
-    cards' energy counts by time."""
+) -> tuple[int, int, int]:
+    """Wall × efficiency, the cards' part of it, and the rest, which is the host's. Of a bucket that
+    the wall knows in part, the cards' energy counts by time. Both are rounded half up."""
     entry = rates.get(bucket, NO_RATE).entry
     efficiency_e4 = 10_000 if entry is None else entry.psu_efficiency_e4
     whole_ns = min(bucket + BUCKET_NS, span[1]) - max(bucket, span[0])
-    passed_on = wall.energy_uj[bucket] * efficiency_e4 * whole_ns
-    taken = cards_uj * wall.known_ns[bucket] * 10_000
-    per = 10_000 * whole_ns
-    return (2 * (passed_on - taken) + per) // (2 * per)
+    supplied = (2 * wall.energy_uj[bucket] * efficiency_e4 + 10_000) // 20_000
+    taken = (2 * cards_uj * wall.known_ns[bucket] + whole_ns) // (2 * whole_ns)
+    return supplied, taken, supplied - taken
 
 
 def money(
@@ -107,6 +113,17 @@ def money(
     drawn = (card_energy, told.filter(declared), told.filter(metered))
     for line, energy in zip(LINES, drawn, strict=True):
         yield _cost(line, on_leaves(energy, leaves), rates)
+
+
+def unassigned(host: HostEnergy, rates: Mapping[int, Rate]) -> pl.DataFrame:
+    """What the host's energy costs while no card is in service, rounded once per line and bucket:
+    line, category, bucket_ns, nano."""
+    drawn = host.places.filter(state=UNASSIGNED).drop_nulls("energy_uj")
+    line = pl.when("metered").then(pl.lit(LINES[2])).otherwise(pl.lit(LINES[1]))
+    cost = drawn.select(
+        "bucket_ns", line=line, category=pl.lit("energy"), nano=priced(drawn, rates)
+    )
+    return cost.select("line", "category", "bucket_ns", "nano").filter(pl.col("nano") != 0)
 
 
 def on_leaves(energy: pl.DataFrame, leaves: pl.DataFrame) -> pl.DataFrame:

@@ -83,6 +83,9 @@ def _whole(month: Mapping[str, Any]) -> Pairs:
             month["unallocated_cost_nano"],
         ),
     ]
+    if (metered := month["energy_uj"]["metered"]) is not None:
+        drawn = metered["cards"] + metered["host"] + metered["unassigned"]
+        pairs.append(("cards + host + unassigned = metered", drawn, metered["supplied"]))
     if month["waterfall_nano_per_mtok"] is not None:
         steps = sum(step["nano_per_mtok"] for step in month["waterfall_nano_per_mtok"])
         pairs.append(("Σ waterfall = full price", steps, month["cost_per_mtok"]["full"]["output"]))

@@ -9,8 +9,9 @@ import polars as pl
 from analytics import concurrency, marginal
 from analytics.active_gap import reach_ns, sensitivity
 from analytics.compare import Billed, compare, compared
-from analytics.day import Day, joined, spent
+from analytics.day import Day, joined, spent, unassigned_nano
 from analytics.declared import declared as declared_of
+from analytics.drawn import carbon_ug, drawn
 from analytics.groups import carried, groups
 from analytics.identities import check
 from analytics.layer_chain import chain
@@ -18,7 +19,7 @@ from analytics.machine_groups import machine_groups
 from analytics.periods import Period
 from analytics.quality import at_least, embedding_ns, flags, quality, refused
 from analytics.read import Ledger
-from analytics.rollup import KINDS
+from analytics.rollup import CATEGORIES, KINDS
 from analytics.routing import routing
 from analytics.shelf import Progress, Shelf, no_progress
 from analytics.states import STATES
@@ -85,7 +86,7 @@ def summarize(
     cells, work, tallies = (joined(days, part) for part in ("cells", "work", "tallies"))
     tokens = _tokens(tallies, cells)
     states_ns, states_cost = _by_state(cells, "ns"), _by_state(cells, "nano")
-    unassigned = sum(day.facts["unassigned_nano"] for day in days)
+    unassigned = sum(unassigned_nano(days).values())
     cost = cost_of(cells, days)
     ns = cells.group_by("card", "state").agg(pl.col("ns").sum())
     declared = settings.usage.peak_output_tokens_per_second
@@ -127,8 +128,8 @@ def summarize(
         "layers": {**_layers(ratios, found), "chain": chain(ratios, steps)},
         "waterfall_nano_per_mtok": steps,
         "cost_per_mtok": _prices(work, tokens, cost["total"], states_cost["busy"], run),
-        "energy_uj": _energy(cells, days, counted),
-        "carbon_ug": _carbon_ug(cells),
+        "energy_uj": drawn(cells, days, counted),
+        "carbon_ug": carbon_ug(cells, days),
         "active_gap": sensitivity(
             ns,
             found,
@@ -178,16 +179,9 @@ def _by_state(cells: pl.DataFrame, figure: str) -> dict[str, int]:
 
 def cost_of(cells: pl.DataFrame, days: list[Day]) -> dict[str, int]:
     """What days cost in all and by what it was spent on, nano-units; `cells` are theirs."""
-    unassigned = sum(day.facts["unassigned_nano"] for day in days)
-    no_hardware = sum(day.facts["unassigned_other_nano"] for day in days)
-    capital = int(cells["capital_nano"].sum()) + unassigned - no_hardware
-    energy, other = int(cells["energy_nano"].sum()), int(cells["other_nano"].sum()) + no_hardware
-    return {
-        "total": capital + energy + other,
-        "capital": capital,
-        "energy": energy,
-        "other": other,
-    }
+    left = unassigned_nano(days)
+    cost = {name: int(cells[f"{name}_nano"].sum()) + left[name] for name in CATEGORIES}
+    return {"total": sum(cost.values()), **cost}
 
 
 def _sum(work: pl.DataFrame, figure: str) -> int:
@@ -263,34 +257,6 @@ def _layers(ratios: Layers, found: dict[str, Peak]) -> dict[str, Any]:
             for card, peak in sorted(found.items())
         },
     }
-
-
-def _energy(
-    cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any]
-) -> dict[str, int | None]:
-    """µJ at the cards and beyond them, behind the power supply, and as metered at the wall; and
-    the time without a reading of the card. The host's is None where nothing ever told it, the
-    wall's where no meter did."""
-    quiet = cells.filter(pl.col("state").is_in(["stranded", "headroom", "idle"]))
-    walls = [day.facts["wall_uj"] for day in days]
-    return {
-        "cards": int(cells["energy_uj"].sum()),
-        "host": int(cells["host_uj"].sum()) if _tells_host(cells, counted) else None,
-        "wall": sum(told) if (told := [uj for uj in walls if uj is not None]) else None,
-        "idle_draw": int(quiet["energy_uj"].sum()),
-        "unknown_ns": counted["energy_unknown_ns"],
-    }
-
-
-def _tells_host(cells: pl.DataFrame, counted: Mapping[str, Any]) -> bool:
-    missing = counted["host_undeclared_ns"] + counted["wall_silent_ns"]
-    return not missing or int(cells["host_known_ns"].sum()) > 0
-
-
-def _carbon_ug(cells: pl.DataFrame) -> int | None:
-    """Emissions of the energy that is known, µg; None unless declared for all of it."""
-    drawn = cells.filter((pl.col("energy_uj") != 0) | (pl.col("host_uj") != 0))
-    return None if drawn["carbon_ug"].has_nulls() else int(drawn["carbon_ug"].sum())
 
 
 def _leaves(cells: pl.DataFrame, work: pl.DataFrame) -> int:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics import capital
-from analytics.day import joined, spent
+from analytics.day import joined
+from analytics.month import cost_of
 from analytics.periods import Period
 from analytics.read import Ledger
 from analytics.shelf import Progress, Shelf, no_progress
@@ -60,8 +61,7 @@ def figure(shelf: Shelf, period: Period) -> Figure:
     """A period's cost and full price, as `month.account` tells them, without the rest."""
     days = shelf.days(period.from_ns, period.to_ns)
     cells, tallies = joined(days, "cells"), joined(days, "tallies")
-    unassigned = sum(day.facts["unassigned_nano"] for day in days)
-    cost = int(cells.select(spent().sum()).item()) + unassigned
+    cost = cost_of(cells, days)["total"]
     tokens = int(tallies["output_tokens"].sum())
     return Figure(cost, per_mtok_nano(cost, tokens) if tokens else None)
 

@@ -31,7 +31,8 @@ def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
         - sum(day.facts["pending_ns"] for day in days),
         "rent_unknown_ns": sum(day.facts["rent_unknown_ns"] for day in days),
         "unmetered_ns": _unmetered_ns(cells) - sum(day.facts["pending_ns"] for day in days),
-        "unpriced_energy_uj": int(cells["unpriced_uj"].sum()),
+        "unpriced_energy_uj": int(cells["unpriced_uj"].sum())
+        + sum(day.facts["unassigned"]["unpriced_uj"] for day in days),
         **{name: sum(day.facts[name] for day in days) for name in HOST},
         "mixed_ns": int(cells["mixed_ns"].sum()),
         "counter_resets": sum(day.facts["resets"] for day in days),

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from analytics.compare import Billed, bound, compared
-from analytics.day import joined, spent
-from analytics.month import marginal_of
+from analytics.day import joined
+from analytics.month import cost_of, marginal_of
 from analytics.periods import Period, month_at
 from analytics.quality import at_least, quality
 from analytics.shelf import Shelf
@@ -32,11 +32,10 @@ def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
     for period in months_since_purchase(shelf):
         days = shelf.days(period.from_ns, period.to_ns)
         cells = joined(days, "cells")
-        unassigned = sum(day.facts["unassigned_nano"] for day in days)
         marginal, marginal_known = marginal_of(cells)
         reasons = at_least(quality(days, shelf.settings), shelf.settings)
         own = {
-            "full": (int(cells.select(spent().sum()).item() or 0) + unassigned, bool(reasons)),
+            "full": (cost_of(cells, days)["total"], bool(reasons)),
             "marginal": (marginal, not marginal_known),
         }
         watched = first is not None and first < period.to_ns

@@ -6,11 +6,12 @@ import numpy as np
 import polars as pl
 
 from analytics.evidence import Evidence
-from analytics.intervals import Flags, Ints, edges_of, inside, union_of
+from analytics.intervals import Flags, Ints, edges_of, inside, subtract, union_of
 from analytics.rig import Card
 from collector.clock import SECOND_NS
 
 STATES = ("busy", "off", "unknown", "other", "stranded", "headroom", "idle")
+UNASSIGNED = "unassigned"  # no card in service: no part of capacity
 BUCKET_NS = 900 * SECOND_NS
 
 
@@ -29,6 +30,21 @@ def partition(cards: Sequence[Card], evidence: Evidence, from_ns: int, to_ns: in
     return pl.concat([_empty(), *parts])
 
 
+def out_of_service(
+    cards: Sequence[Card], evidence: Evidence, from_ns: int, to_ns: int
+) -> pl.DataFrame:
+    """The time of [from_ns, to_ns) in which no card is in service, cut as `partition` cuts; its
+    state is `unassigned`, its card ""."""
+    served = union_of([np.array(card.in_service, dtype=np.int64).reshape(-1, 2) for card in cards])
+    bare = subtract(np.array([[from_ns, to_ns]], dtype=np.int64), served)
+    known, off = evidence.host_known, evidence.host_off
+    parts = []
+    for start, end in bare.tolist():
+        at, until = _cut([known, off], start, end)
+        parts.append(_frame("", (at, until), [UNASSIGNED] * len(at), (known, off)))
+    return pl.concat([_empty(), *parts])
+
+
 def buckets_between(from_ns: int, to_ns: int) -> Ints:
     """The 15-minute UTC bounds within [from_ns, to_ns], and both ends."""
     inner = np.arange(from_ns // BUCKET_NS + 1, -(-to_ns // BUCKET_NS), dtype=np.int64) * BUCKET_NS
@@ -40,19 +56,33 @@ def _segments(card: Card, evidence: Evidence, from_ns: int, to_ns: int) -> pl.Da
         return _empty()
     sets = _layers(card, evidence)
     known = evidence.host_known
-    edges = edges_of([*sets, known, evidence.host_off])
-    edges = np.union1d(edges, buckets_between(from_ns, to_ns))
+    at, until = _cut([*sets, known, evidence.host_off], from_ns, to_ns)
+    states = _first_that_holds(sets, at)
+    return _frame(card.uuid, (at, until), states, (known, evidence.host_off))
+
+
+def _cut(sets: Sequence[Ints], from_ns: int, to_ns: int) -> tuple[Ints, Ints]:
+    """Starts and ends of [from_ns, to_ns) cut at 15-minute bounds and wherever a set changes."""
+    edges = np.union1d(edges_of(sets), buckets_between(from_ns, to_ns))
     edges = edges[(edges >= from_ns) & (edges <= to_ns)]
-    at = edges[:-1]
+    return edges[:-1], edges[1:]
+
+
+def _frame(
+    card: str, span: tuple[Ints, Ints], states: list[str], host: tuple[Ints, Ints]
+) -> pl.DataFrame:
+    """Segments from their starts and ends, their states, and when the host was seen and off."""
+    (at, until), (known, off) = span, host
+    is_off = inside(off, at)
     return pl.DataFrame(
         {
-            "card": [card.uuid] * len(at),
+            "card": [card] * len(at),
             "bucket_ns": at // BUCKET_NS * BUCKET_NS,
             "start_ns": at,
-            "end_ns": edges[1:],
-            "state": _first_that_holds(sets, at),
-            "host_known": inside(known, at) & ~inside(evidence.host_off, at),
-            "host_off": inside(evidence.host_off, at),
+            "end_ns": until,
+            "state": states,
+            "host_known": inside(known, at) & ~is_off,
+            "host_off": is_off,
         },
         schema=_empty().schema,
     )

@@ -48,7 +48,7 @@ def used_day(
         busy=ratios.occupancy,
         cost=a_day(cost["total"]),
         energy=a_day(cost["energy"]),
-        kwh=_wall_kwh(cells, settings) / count,
+        kwh=_wall_kwh(days, settings) / count,
         bought=_bought(days, settings, count),
     )
 
@@ -58,15 +58,16 @@ def beside(day: UsedDay, bill_nano: int) -> UsedDay:
     return replace(day, hour_bill=Fraction(bill_nano, NANO) / day.days / day.hours)
 
 
-def _wall_kwh(cells: pl.DataFrame, settings: Settings) -> Fraction:
+def _wall_kwh(days: Sequence[Day], settings: Settings) -> Fraction:
     """What is paid for since the first tariff: drawn at the wall, with its overhead; as far as it
-    is known."""
+    is known. Tariffs change at local midnights, as days do."""
     dated = sorted(settings.electricity, key=lambda entry: entry.from_)
     starts = [settings.midnight_ns(entry.from_) for entry in dated]
     found = Fraction(0)
     for entry, (start, end) in zip(dated, pairwise([*starts, 2**63 - 1]), strict=True):
-        drawn = cells.filter(pl.col("bucket_ns") >= start, pl.col("bucket_ns") < end)
-        uj = int(drawn["energy_uj"].sum()) + int(drawn["host_uj"].sum())
+        drawn = [day for day in days if start <= day.from_ns < end]
+        uj = sum(int(day.cells[name].sum()) for day in drawn for name in ("energy_uj", "host_uj"))
+        uj += sum(day.facts["unassigned"]["uj"] for day in drawn)
         found += Fraction(uj * entry.overhead_e4, entry.psu_efficiency_e4)
     return found / UJ_PER_KWH
 

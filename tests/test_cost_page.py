@@ -205,6 +205,14 @@ def test_energy_in_words(uj: int, text: str) -> None:
     assert cost_sentences.kwh(uj) == text
 
 
+def test_what_was_drawn_without_a_card_in_words() -> None:
+    kwh_uj = 3_600_000_000_000
+    energy = {"cards": 0, "host": 4 * kwh_uj, "unassigned": kwh_uj, "unknown_ns": 0}
+    assert cost_sentences.energy({"energy_uj": energy}) == (
+        "Energy: 0 kWh the cards, 4.00 kWh the host, 1.00 kWh of it while no card was in service."
+    )
+
+
 def test_who_carries_most_in_words() -> None:
     document = {
         "currency": "USD",

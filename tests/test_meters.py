@@ -18,12 +18,13 @@ from rig.meters import (
     tasmota,
 )
 
+from analytics.identities import BrokenIdentity, check
 from analytics.month import month
 from analytics.periods import Period
 from collector.clock import from_ns
 from collector.events import Event, Sample
 from collector.probe import Health
-from collector.settings import Electricity, Meter, Settings
+from collector.settings import Electricity, Hardware, Meter, Settings
 from collector.sources.meter_reading import Unreadable
 from collector.sources.meters import TOKEN, MeterSource, in_force, read
 from dashboard import settings_words
@@ -242,6 +243,12 @@ def test_the_wall_contains_the_cards(tmp_path: Path) -> None:
     assert energy["wall"] == 100 * HOUR * 10**6
     assert energy["cards"] == 30 * HOUR * 10**6
     assert energy["host"] == (90 - 30) * HOUR * 10**6
+    assert energy["metered"] == {
+        "supplied": 90 * HOUR * 10**6,
+        "cards": 30 * HOUR * 10**6,
+        "host": 60 * HOUR * 10**6,
+        "unassigned": 0,
+    }
     # Two lines in four quarter hours are rounded to the nano each.
     assert document["cost_nano"]["energy"] == pytest.approx(0.1 * 0.20 * 10**9, abs=8)
     assert document["at_least"] == ["no hardware price is set"]
@@ -318,6 +325,59 @@ def test_a_late_meter_is_told_apart_from_a_card() -> None:
     seen = Health(sample_age_s={"GPU-a": 3.0, "plug": 900.0})
     told = settings_words.sources(seen, ["strip"], {"plug": "", "strip": ""})
     assert told == "The collector keeps events; 2 meters without a reading."
+
+
+def not_yet(made: Settings) -> Settings:
+    """Its only card comes into service on the next day."""
+    made.hardware.append(
+        Hardware(name="card", price="1000", in_service=dt.date(2026, 10, 6), life_years=4)
+    )
+    return made
+
+
+def test_what_the_wall_tells_before_any_card_is_in_service_is_unassigned(tmp_path: Path) -> None:
+    """100 W for an hour at 0.20: 0.02, and 0.005 in each quarter of it; 90 W are the host's."""
+    document = told(tmp_path, not_yet(rig(carbon_g_per_kwh=380)), [*card(), *wall(0, HOUR, 100)])
+    energy, whole = document["energy_uj"], 90 * HOUR * 10**6
+    assert energy["wall"] == 100 * HOUR * 10**6
+    assert (energy["cards"], energy["host"], energy["unassigned"]) == (0, whole, whole)
+    assert energy["metered"] == {"supplied": whole, "cards": 0, "host": 0, "unassigned": whole}
+    assert document["cost_nano"]["energy"] == document["cost_nano"]["total"] == 20_000_000
+    assert document["states_cost_nano"]["unassigned"] == 20_000_000
+    assert document["carbon_ug"] == 38_000_000
+    assert document["at_least"] == []
+
+
+def test_the_constant_counts_before_any_card_is_in_service_while_the_host_is_up(
+    tmp_path: Path,
+) -> None:
+    """60 W behind the supply for the half hour that is witnessed: 0.03 kWh ÷ 0.9 at 0.20."""
+    made = not_yet(rig(host_watts=60))
+    made.meters.clear()
+    period = Period("span", START, START + HOUR * SECOND)
+    seen = heartbeats(0, 1800 - 30 + 10, ["on-A"])
+    document = month(ledger(tmp_path / "ledger", seen), made, period, LATER)
+    energy = document["energy_uj"]
+    assert energy["host"] == energy["unassigned"] == 60 * 1800 * 10**6
+    assert (energy["wall"], energy["metered"]) == (None, None)
+    assert document["cost_nano"]["energy"] == 2 * 3_333_333  # 0.00333… in each quarter of an hour
+    assert document["carbon_ug"] is None
+
+
+def test_before_any_card_is_in_service_an_undeclared_host_is_unknown(tmp_path: Path) -> None:
+    made = not_yet(rig())
+    made.meters.clear()
+    document = told(tmp_path, made, [])
+    assert document["energy_uj"]["host"] is document["energy_uj"]["unassigned"] is None
+    assert document["at_least"] == ["host power is not declared"]
+
+
+@pytest.mark.parametrize("figure", ["supplied", "cards", "host", "unassigned"])
+def test_books_that_tell_other_than_the_wall_are_not_published(tmp_path: Path, figure: str) -> None:
+    document = told(tmp_path, rig(), [*card(), *wall(0, HOUR, 100)])
+    document["energy_uj"]["metered"][figure] += 1
+    with pytest.raises(BrokenIdentity, match=r"cards \+ host \+ unassigned = metered"):
+        check(document, [], 0)
 
 
 def test_a_host_of_no_watts_is_known(tmp_path: Path) -> None:

@@ -596,6 +596,9 @@ class Books:
             line = self.money.setdefault(name, defaultdict(int))
             on_leaves: dict[Leaf, int] = defaultdict(int)
             for (card, bucket, state), uj in energy.items():
+                if state == "unassigned":
+                    self.unassigned += self._energy_cost(uj, bucket)
+                    continue
                 leaves = {k: n for k, n in self._leaves(card, bucket).items() if k[2] == state}
                 self._spread(on_leaves, uj, leaves)
             at: dict[tuple[str, int], dict[Leaf, int]] = defaultdict(dict)
@@ -604,7 +607,12 @@ class Books:
                     at[leaf[0], leaf[1]][leaf] = uj
             for (_, bucket), drawn in at.items():
                 sizes = {leaf: abs(uj) for leaf, uj in drawn.items()}
-                self._spread(line, self.price(sum(drawn.values()), bucket), sizes)
+                self._spread(line, self._energy_cost(sum(drawn.values()), bucket), sizes)
+
+    def _energy_cost(self, energy_uj: int, bucket: int) -> int:
+        cost = self.price(energy_uj, bucket)
+        self.by_category["energy"] += cost
+        return cost
 
     def price(self, energy_uj: int, bucket: int) -> int:
         return oracle_tariff.money(self.settings, energy_uj, *self._passed(bucket))

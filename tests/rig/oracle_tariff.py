@@ -202,19 +202,19 @@ class Wall:
 
 
 def host(books: Any) -> dict[bool, dict[tuple[str, int, str], int]]:
-    """The host's energy by (card, bucket, state), declared (False) and metered (True)."""
+    """The host's energy by (card, bucket, state), declared (False) and metered (True); that of
+    the time in which no card serves is of no card."""
     time: dict[tuple[bool, int], dict[tuple[str, int, str], int]] = defaultdict(
         lambda: defaultdict(int)
     )
     whole: dict[tuple[bool, int], set[tuple[int, int]]] = defaultdict(set)
     alive = books.alive()
-    for card in books.cards:
-        for a, b, state in books.segments[card]:
-            metered = books.wall.known(a)
-            counts = metered or (alive(a) and not books.host_off(a) and not books.wall.waits(a))
-            if books.within(a) and counts:
-                time[metered, a // BUCKET * BUCKET][card, a // BUCKET * BUCKET, state] += b - a
-                whole[metered, a // BUCKET * BUCKET].add((a, b))
+    for card, a, b, state in [*_served(books), *_bare(books)]:
+        metered = books.wall.known(a)
+        counts = metered or (alive(a) and not books.host_off(a) and not books.wall.waits(a))
+        if books.within(a) and counts:
+            time[metered, a // BUCKET * BUCKET][card, a // BUCKET * BUCKET, state] += b - a
+            whole[metered, a // BUCKET * BUCKET].add((a, b))
     found: dict[bool, dict[tuple[str, int, str], int]] = {False: {}, True: {}}
     for (metered, bucket), places in time.items():
         ns = sum(b - a for a, b in whole[metered, bucket])
@@ -222,6 +222,20 @@ def host(books: Any) -> dict[bool, dict[tuple[str, int, str], int]]:
         if amount is not None:
             found[metered] |= books.share_out(amount, places)
     return found
+
+
+def _served(books: Any) -> list[tuple[str, int, int, str]]:
+    return [(card, *segment) for card in books.cards for segment in books.segments[card]]
+
+
+def _bare(books: Any) -> list[tuple[str, int, int, str]]:
+    """The time in which no card serves, cut at every edge."""
+    edges = sorted(e for e in books.edges() if books.start <= e <= books.end)
+    return [
+        ("", a, b, "unassigned")
+        for a, b in pairwise(edges)
+        if not any(books.serves(card, a) for card in books.cards)
+    ]
 
 
 def _declared(books: Any, bucket: int, ns: int) -> int | None:
@@ -235,5 +249,5 @@ def _measured(books: Any, bucket: int) -> int:
     efficiency = Fraction(1) if entry is None else Fraction(entry.psu_efficiency)
     cards = sum(uj for (_, at, _), uj in books.energy.items() if at == bucket)
     length = min(bucket + BUCKET, books.end) - max(bucket, books.start)
-    part = Fraction(books.wall.ns[bucket], length)
-    return half_up(books.wall.energy[bucket] * efficiency - cards * part)
+    part = half_up(Fraction(cards * books.wall.ns[bucket], length))
+    return half_up(books.wall.energy[bucket] * efficiency) - part

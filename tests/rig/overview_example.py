@@ -123,6 +123,9 @@ def month(**changes: Any) -> dict[str, Any]:
         "energy_uj": {
             "cards": 201_000_000_000_000,
             "host": 90_000_000_000_000,
+            "unassigned": 0,
+            "wall": None,
+            "metered": None,
             "idle_draw": 61_000_000_000_000,
             "unknown_ns": 2 * HOUR,
         },

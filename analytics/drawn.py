@@ -1,0 +1,56 @@
+"""The energy that a period drew: at the cards, beyond them and at the wall, and its emissions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from analytics.day import Day
+
+
+def drawn(cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any]) -> dict[str, Any]:
+    """µJ at the cards and beyond them, behind the power supply, and as metered at the wall; and
+    the time without a reading of the card. The host's, of which `unassigned` was drawn while no
+    card was in service, is None where nothing ever told it, the wall's where no meter did."""
+    quiet = cells.filter(pl.col("state").is_in(["stranded", "headroom", "idle"]))
+    walls = [day.facts["wall_uj"] for day in days if day.facts["wall_uj"] is not None]
+    left = _left(days, "uj")
+    tells_host = _tells_host(cells, days, counted)
+    return {
+        "cards": int(cells["energy_uj"].sum()),
+        "host": int(cells["host_uj"].sum()) + left if tells_host else None,
+        "unassigned": left if tells_host else None,
+        "wall": sum(walls) if walls else None,
+        "metered": _metered(cells, days) if walls else None,
+        "idle_draw": int(quiet["energy_uj"].sum()),
+        "unknown_ns": counted["energy_unknown_ns"],
+    }
+
+
+def _metered(cells: pl.DataFrame, days: list[Day]) -> dict[str, int]:
+    """While the wall was metered, µJ: what the power supply gave, and whose it was."""
+    return {
+        "supplied": sum(day.facts["supplied_uj"] for day in days),
+        "cards": sum(day.facts["wall_cards_uj"] for day in days),
+        "host": int(cells["host_metered_uj"].sum()),
+        "unassigned": _left(days, "metered_uj"),
+    }
+
+
+def _left(days: list[Day], figure: str) -> int:
+    """A figure of the energy that was drawn while no card was in service."""
+    return sum(int(day.facts["unassigned"][figure]) for day in days)
+
+
+def _tells_host(cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any]) -> bool:
+    missing = counted["host_undeclared_ns"] + counted["wall_silent_ns"]
+    return not missing or int(cells["host_known_ns"].sum()) + _left(days, "known_ns") > 0
+
+
+def carbon_ug(cells: pl.DataFrame, days: list[Day]) -> int | None:
+    """Emissions of the energy that is known, µg; None unless declared for all of it."""
+    found = cells.filter((pl.col("energy_uj") != 0) | (pl.col("host_uj") != 0))
+    left = [day.facts["unassigned"]["carbon_ug"] for day in days]
+    if found["carbon_ug"].has_nulls() or None in left:
+        return None
+    return int(found["carbon_ug"].sum()) + int(sum(left))
