@@ -22,17 +22,33 @@ def largest_remainder(
     """
     if frame.is_empty():
         return pl.Series("share", [], dtype=pl.Int64)
-    group = pl.Series("_group", _codes(frame, by))
-    whole = pl.col(weight).cast(pl.Int64).sum().over("_group").cast(pl.Int128)
-    product = pl.col(amount).cast(pl.Int128) * pl.col(weight).cast(pl.Int128)
-    parts = frame.with_columns(group).with_columns(_whole=whole, _product=product)
-    if parts.select((pl.col("_whole") <= 0).any()).item():
+    group, several = codes(frame, by)
+    weights, amounts = (frame[name].cast(pl.Int64).to_numpy() for name in (weight, amount))
+    whole = np.zeros(several, dtype=np.int64)
+    np.add.at(whole, group, weights)
+    whole = whole[group]
+    if (whole <= 0).any():
         raise ValueError(f"a group of {list(by)} has no {weight} to split {amount} by")
-    parts = parts.with_columns(
-        _floor=(pl.col("_product") // pl.col("_whole")).cast(pl.Int64),
-        _rest=(pl.col("_product") % pl.col("_whole")).cast(pl.Int64),
-    )
-    return top_up(parts, amount=amount, by=["_group"], order=order)
+    floor, rest = divided(amounts, weights, whole)
+    parts = {"_group": pl.Series(group), "_floor": pl.Series(floor), "_rest": pl.Series(rest)}
+    return top_up(frame.with_columns(**parts), amount=amount, by=["_group"], order=order)
+
+
+def divided(amount: Ints, weight: Ints, whole: Ints) -> tuple[Ints, Ints]:
+    """amount · weight ÷ whole, floor and rest, exactly, where 0 ≤ weight ≤ whole and 0 < whole.
+
+    The floor is estimated in floating point. What the estimate leaves is small, so that it is
+    exact although both products may wrap around int64; it mends the estimate.
+    """
+    about = amount * (weight / whole)
+    error = np.abs(about).max(initial=0.0) * 2.0**-50 + 2
+    if error * float(whole.max(initial=1)) >= 2.0**63:
+        product = amount.astype(object) * weight
+        return (product // whole).astype(np.int64), (product % whole).astype(np.int64)
+    floor = np.floor(about).astype(np.int64)
+    left = amount * weight - floor * whole
+    more = left // whole
+    return floor + more, left - more * whole
 
 
 def top_up(
@@ -45,14 +61,14 @@ def top_up(
     """
     if parts.is_empty():
         return pl.Series("share", [], dtype=pl.Int64)
-    group, floor = _codes(parts, by), parts["_floor"].to_numpy()
+    group, floor = codes(parts, by)[0], parts["_floor"].to_numpy()
     given = np.zeros(int(group.max()) + 1, dtype=np.int64)
     np.add.at(given, group, floor)
     size = np.bincount(group)
     left = parts[amount].cast(pl.Int64).to_numpy() - given[group]
     if ((left < 0) | (left > size[group])).any():
         raise ValueError(f"the shares of a group of {list(by)} cannot be topped up to {amount}")
-    ranked = _ranked(group, parts["_rest"].to_numpy(), _codes(parts, order))
+    ranked = _ranked(group, parts["_rest"].to_numpy(), codes(parts, order)[0])
     rank = np.arange(len(ranked)) - (np.cumsum(size) - size)[group[ranked]]
     share = floor.copy()
     share[ranked] += rank < left[ranked]
@@ -70,8 +86,9 @@ def _ranked(group: Ints, rest: Ints, order: Ints) -> Ints:
     return ranked[np.argsort(small[ranked], kind="stable")]
 
 
-def _codes(frame: pl.DataFrame, columns: Sequence[str]) -> Ints:
-    """Each row's place among the combinations of some columns, in their order."""
+def codes(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Ints, int]:
+    """Each row's place among the combinations of some columns, in their order, and how many
+    places there are."""
     codes: Ints = np.zeros(len(frame), dtype=np.int64)
     count = 1
     for column in columns:
@@ -80,13 +97,15 @@ def _codes(frame: pl.DataFrame, columns: Sequence[str]) -> Ints:
         if count > 4 * len(frame) + 2**16:
             found, codes = np.unique(codes, return_inverse=True)
             count = len(found)
-    return codes
+    return codes, count
 
 
 def _code(values: pl.Series) -> tuple[Ints, int]:
     """Each value's place among the values in their order, and how many there are."""
     if values.has_nulls():
         raise ValueError(f"{values.name} must be known of every row")
+    if values.dtype == pl.Enum:
+        values = values.to_physical()
     if values.dtype == pl.Boolean:
         return values.cast(pl.Int64).to_numpy(), 2
     low, high = (values.min(), values.max()) if values.dtype.is_integer() else (0, None)

@@ -4,6 +4,7 @@ A cell (card, 15 minutes) tells its own; its busy leaves take it by time, as the
 energy. A cell without a reading, an idle draw or a price tells none.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def shared(leaves: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     ).drop("amount", "is_whole")
 
 
-def figure(row: dict[str, Any], busy_ns: int) -> dict[str, Any]:
+def figure(row: Mapping[str, Any], busy_ns: int) -> dict[str, Any]:
     """A group's marginal cost from its `MARGINAL` and its busy time: None where nothing tells
     it, and at least so much where some of the time was not measured."""
     known = row["marginal_known_ns"] > 0

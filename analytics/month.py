@@ -12,7 +12,7 @@ from analytics.compare import Billed, compare, compared
 from analytics.day import Day, joined, spent, unassigned_nano
 from analytics.declared import declared as declared_of
 from analytics.drawn import carbon_ug, drawn
-from analytics.groups import carried, groups
+from analytics.groups import carried, groups, named
 from analytics.identities import check
 from analytics.layer_chain import chain
 from analytics.machine_groups import machine_groups
@@ -84,6 +84,7 @@ def summarize(
     do not add up.
     """
     cells, work, tallies = (joined(days, part) for part in ("cells", "work", "tallies"))
+    work, tallies = named(work, tallies)
     tokens = _tokens(tallies, cells)
     states_ns, states_cost = _by_state(cells, "ns"), _by_state(cells, "nano")
     unassigned = sum(unassigned_nano(days).values())

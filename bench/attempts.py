@@ -1,4 +1,7 @@
-"""Attempts with every field that a tap and a router can tell, and their bodies as sent."""
+"""Attempts with every field that a tap and a router can tell, and their bodies as sent.
+
+A session is twenty requests that follow each other, of one project and one key.
+"""
 
 import uuid
 from collections.abc import Iterator
@@ -35,8 +38,8 @@ def attempt(number: int, source: str) -> Attempt:
         attempt_no=2,
         response_id=f"chatcmpl-{number:032x}",
         session=f"k1:{number // 20:032x}",
-        project=f"project-{number % 7}",
-        key=f"laptop-{number % 5}",
+        project=f"project-{number // 20 % 7}",
+        key=f"laptop-{number // 20 % 5}",
         engine=ENGINES[card],
         model="qwen3.8-27b",
         gpus=[CARDS[card]],

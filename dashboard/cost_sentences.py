@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from analytics.groups import OTHERS
 from dashboard import words
 from dashboard.cost_charts import three_costs
 from dashboard.sentences import plain
@@ -16,8 +17,8 @@ NOUNS = {
 
 
 def ranked(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Groups by full cost, dearest first."""
-    return sorted(groups, key=lambda group: -three_costs(group)[0])
+    """Groups by full cost, dearest first, and at the end all others together."""
+    return sorted(groups, key=lambda group: (group["name"] == OTHERS, -three_costs(group)[0]))
 
 
 def months(entries: list[dict[str, Any]], currency: str) -> str:

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.allocate import largest_remainder
+from analytics.allocate import divided, largest_remainder
 
 AMOUNT = st.integers(-(10**18), 10**18)
 WEIGHTS = st.lists(st.integers(0, 9 * 10**11), min_size=1, max_size=12).filter(any)
@@ -61,3 +62,11 @@ def test_ties_go_by_order_and_a_unit_is_never_invented() -> None:
 def test_money_without_a_place_is_refused() -> None:
     with pytest.raises(ValueError, match="no weight"):
         split(frame([(1, [0, 0])]))
+
+
+@given(st.integers(1, 2**62), st.data())
+def test_a_floor_and_its_rest_are_exact_however_large(whole: int, data: st.DataObject) -> None:
+    weight = data.draw(st.integers(0, whole))
+    amount = data.draw(st.integers(-(2**62), 2**62))
+    found = divided(*(np.array([value]) for value in (amount, weight, whole)))
+    assert tuple(int(part[0]) for part in found) == divmod(amount * weight, whole)

@@ -161,3 +161,21 @@ def test_a_pause_across_midnight_is_judged_at_every_gap(tmp_path: Path) -> None:
         found = month(kept, made, span, span.to_ns + 10**14)["active_gap"]
         assert found["half"]["headroom_ns"] == 0
         assert found["twice"]["headroom_ns"] == (1500 * SECOND if low else 0)
+
+
+def test_beyond_the_dearest_thousand_all_others_are_one_group(tmp_path: Path) -> None:
+    # One after the other: 1 s for each of 1,000 sessions, 0.5 s for each of 3.
+    many = [attempt(f"r{n}", n, n + 1, session=f"s{n:04}", output_tokens=7) for n in range(1000)]
+    few = [attempt(f"q{n}", 1000 + n, 1000.5 + n, session=f"a{n}") for n in range(3)]
+    kept = ledger(tmp_path / "ledger", [*many, *few])
+    dear = Hardware(name="box", price="9000", in_service=dt.date(2026, 10, 1), life_years=4)
+    document = month(kept, settings("A", hardware=[dear]), HOUR, LATER)
+    *shown, others = document["groups"]["session"]
+    assert {group["name"] for group in shown} == {f"s{n:04}" for n in range(1000)}
+    assert {group["groups"] for group in shown} == {1}
+    assert {sum(group["card_time_ns"].values()) for group in shown} == {SECOND}
+    assert (others["name"], others["groups"], others["requests"]) == ("(others)", 3, 3)
+    assert sum(others["card_time_ns"].values()) == 3 * SECOND // 2
+    assert (others["output_tokens"], others["input_tokens"]) == (150, 300)
+    carried = sum(group["full_cost_nano"] for group in (*shown, others))
+    assert carried + document["unallocated_cost_nano"] == document["cost_nano"]["total"]

@@ -59,6 +59,7 @@ def month(**changes: Any) -> dict[str, Any]:
             "project": [
                 {
                     "name": "agent",
+                    "groups": 1,
                     "requests": 7,
                     "busy_cost_nano": 4 * NANO,
                     "full_cost_nano": 10 * NANO,
@@ -191,7 +192,7 @@ def test_names_stay_names(name: str, shown: str) -> None:
 def test_every_table_is_whole() -> None:
     """Rows of one table have the same number of cells, also with borders in the names."""
     projects = [
-        {"name": f"p|{n}", "requests": n, "busy_cost_nano": 0, "full_cost_nano": 0}
+        {"name": f"p|{n}", "groups": 1, "requests": n, "busy_cost_nano": 0, "full_cost_nano": 0}
         for n in range(12)
     ]
     page = as_markdown(month(groups={"project": projects}))
@@ -201,7 +202,7 @@ def test_every_table_is_whole() -> None:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
         assert re.fullmatch(r"\|( -+:? \|)+", rows[1])
     assert "| 2 more | 21 requests | 0.00 | 0.00 |" in page.splitlines()
-    assert "- --format json has them all" in page.splitlines()
+    assert "- --format json tells the dearest 1,000 one by one" in page.splitlines()
 
 
 def test_text_and_markdown_say_the_same() -> None:

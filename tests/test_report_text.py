@@ -80,7 +80,13 @@ def test_printed_parts_meet_the_printed_total() -> None:
 
 def test_projects_and_what_no_request_carries_meet_the_totals() -> None:
     projects = [
-        {"name": f"p{n}", "requests": 1, "busy_cost_nano": NANO // 4, "full_cost_nano": NANO // 2}
+        {
+            "name": f"p{n}",
+            "groups": 1,
+            "requests": 1,
+            "busy_cost_nano": NANO // 4,
+            "full_cost_nano": NANO // 2,
+        }
         for n in range(12)
     ]
     told = month(
@@ -93,7 +99,7 @@ def test_projects_and_what_no_request_carries_meet_the_totals() -> None:
         "2 more 2 requests 0.50 1.00",
         "of no request 1.00 4.00",
         "= 4.00 10.00",
-        "--format json has them all",
+        "--format json tells the dearest 1,000 one by one",
     ]
     money = [[float(part) for part in re.findall(r"\d+\.\d\d", row)] for row in rows[:-1]]
     assert [round(sum(column), 2) for column in zip(*money[:-1], strict=True)] == money[-1]

@@ -207,7 +207,7 @@ def _groups(month: dict[str, Any]) -> Iterable[Part]:
     totals = month["states_cost_nano"]["busy"], month["cost_nano"]["total"]
     yield _row("=", "", *(f"{nano / 1e9:,.2f}" for nano in totals))
     if len(groups) > SHOWN_GROUPS:
-        yield Note("--format json has them all")
+        yield Note("--format json tells the dearest 1,000 one by one")
 
 
 class _Line(NamedTuple):
@@ -221,13 +221,15 @@ class _Line(NamedTuple):
 
 def _shown(groups: list[dict[str, Any]]) -> Iterator[_Line]:
     """The dearest groups, and the others together."""
-    every = [
-        _Line(g["name"], g["requests"], g["busy_cost_nano"], g["full_cost_nano"]) for g in groups
-    ]
-    yield from every[:SHOWN_GROUPS]
-    if others := every[SHOWN_GROUPS:]:
-        sums = (sum(column) for column in list(zip(*others, strict=True))[1:])
-        yield _Line(f"{len(others)} more", *sums)
+    for group in groups[:SHOWN_GROUPS]:
+        yield _line(group["name"], [group])
+    if others := groups[SHOWN_GROUPS:]:
+        yield _line(f"{sum(group['groups'] for group in others):,} more", others)
+
+
+def _line(name: str, groups: list[dict[str, Any]]) -> _Line:
+    figures = ("requests", "busy_cost_nano", "full_cost_nano")
+    return _Line(name, *(sum(group[figure] for group in groups) for figure in figures))
 
 
 def _unshared(month: dict[str, Any]) -> _Line:
