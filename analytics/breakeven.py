@@ -88,7 +88,7 @@ class UsedDay:
     hours: Fraction
     hour_cost: Fraction | None
     hour_bill: Fraction
-    hour_tokens: Fraction
+    hour_tokens: Fraction | None
     busy: Fraction
     cost: Fraction
     energy: Fraction
@@ -126,7 +126,7 @@ def break_even(day: UsedDay) -> BreakEven:
     return BreakEven(
         hours_per_day=hours,
         utilization=always_busy and always_busy.times(day.busy / HOURS_PER_DAY),
-        tokens_per_day=always_busy and always_busy.times(day.hour_tokens),
+        tokens_per_day=_tokens(day, always_busy),
         hardware_price=_hardware(day),
         price_per_kwh=_electricity(day),
         payback_days=_payback(day),
@@ -141,6 +141,12 @@ def _hours(day: UsedDay) -> tuple[Root | None, Root | None]:
     excess = Excess(day.standing, day.hour_cost - day.hour_bill)
     whole = HOURS_PER_DAY / day.busy if day.busy else None
     return solve(excess, HOURS_PER_DAY, of_use=True), solve(excess, whole, of_use=True)
+
+
+def _tokens(day: UsedDay, always_busy: Root | None) -> Root | None:
+    if always_busy is None or day.hour_tokens is None:
+        return None
+    return always_busy.times(day.hour_tokens)
 
 
 def _hardware(day: UsedDay) -> Root | None:

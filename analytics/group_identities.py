@@ -24,8 +24,12 @@ def labelled(month: Mapping[str, Any], label: str) -> Pairs:
         ("full cost + unallocated", full, cost["total"]),
         ("requests", _sum(groups, "requests"), tokens["requests"]),
         ("card time", _total(groups, _card_time), month["card_time_ns"]),
-        ("input", _total(groups, lambda group: group["input_tokens"] or 0), tokens["input"]),
-        ("output", _total(groups, lambda group: group["output_tokens"] or 0), tokens["output"]),
+        ("input", _total(groups, lambda group: group["input_tokens"] or 0), tokens["input"] or 0),
+        (
+            "output",
+            _total(groups, lambda group: group["output_tokens"] or 0),
+            tokens["output"] or 0,
+        ),
         (
             "marginal cost + unattributed",
             _total(groups, _marginal) + month["unattributed_marginal_nano"],
@@ -48,7 +52,7 @@ def placed(month: Mapping[str, Any], place: str) -> Pairs:
     pairs: Pairs = [
         ("capacity", _sum(groups, "capacity_ns"), month["capacity_ns"]),
         ("cost + unassigned", cost, month["cost_nano"]["total"]),
-        ("tokens put out", _sum(groups, "emitted_tokens"), tokens["emitted"]),
+        ("tokens put out", _sum(groups, "emitted_tokens"), tokens["emitted"] or 0),
         ("card time", _total(groups, _card_time), month["card_time_ns"]),
         ("marginal cost", _total(groups, _marginal), month["marginal_cost_nano"] or 0),
     ]

@@ -15,7 +15,7 @@ from analytics.group_identities import (
 from analytics.routing_identities import routed
 from analytics.utilization import Layers
 
-Exact = Iterable[tuple[str, Layers, int]]  # a name, its layers, the tokens they multiply to
+Exact = Iterable[tuple[str, Layers, int | None]]  # a name, its layers, the tokens they multiply to
 
 
 class BrokenIdentity(RuntimeError):

@@ -35,6 +35,8 @@ from analytics.utilization import (
 from collector.clock import from_ns as instant
 from collector.settings import Settings
 
+Tokens = dict[str, int | None]
+
 
 def month(
     ledger: Ledger,
@@ -153,10 +155,10 @@ def summarize(
     return document
 
 
-def _tokens(tallies: pl.DataFrame, cells: pl.DataFrame) -> dict[str, int]:
-    """Sums of what is known. `split_new` and `split_recomputed` are the uncached input,
-    `split_output` the output, of the attempts whose time could be split into kinds; `emitted` what
-    the cards put out in the period, whenever the attempt ended."""
+def _tokens(tallies: pl.DataFrame, cells: pl.DataFrame) -> Tokens:
+    """Sums of what is known, None where no attempt told any. `split_new` and `split_recomputed`
+    are the uncached input, `split_output` the output, of the attempts whose time could be split
+    into kinds; `emitted` what the cards put out in the period, whenever the attempt ended."""
     columns = {
         "input": "input_tokens",
         "cache_read": "cache_read_tokens",
@@ -168,8 +170,14 @@ def _tokens(tallies: pl.DataFrame, cells: pl.DataFrame) -> dict[str, int]:
         "attempts": "attempts",
         "missing_usage": "missing_usage",
     }
-    told = {name: int(tallies[column].sum()) for name, column in columns.items()}
-    return {**told, "emitted": int(cells["emitted_tokens"].sum())}
+    told = {name: _known(tallies[column]) for name, column in columns.items()}
+    emitted = int(cells["emitted_tokens"].sum())
+    return {**told, "emitted": None if told["output"] is None and not emitted else emitted}
+
+
+def _known(values: pl.Series) -> int | None:
+    """The sum of what is known; None where nothing of it is, 0 where there is nothing."""
+    return None if len(values) and values.null_count() == len(values) else int(values.sum())
 
 
 def _by_state(cells: pl.DataFrame, figure: str) -> dict[str, int]:
@@ -213,7 +221,7 @@ def _unallocated(cost: Mapping[str, int], shares: pl.DataFrame) -> dict[str, int
 
 
 def _prices(
-    work: pl.DataFrame, tokens: dict[str, int], full: int, active: int, marginal: int | None
+    work: pl.DataFrame, tokens: Tokens, full: int, active: int, marginal: int | None
 ) -> dict[str, Any]:
     """The three prices over output, over all tokens, and by kind of work."""
     kinds = {kind: int(work[f"{kind}_nano"].sum()) for kind in KINDS}
@@ -221,10 +229,8 @@ def _prices(
     return {name: _price(total, active, kinds, tokens) for name, total in totals.items()}
 
 
-def _price(
-    total: int | None, busy: int, kinds: dict[str, int], tokens: dict[str, int]
-) -> dict[str, Any]:
-    def per(nano: Fraction | int | None, count: int) -> int | None:
+def _price(total: int | None, busy: int, kinds: dict[str, int], tokens: Tokens) -> dict[str, Any]:
+    def per(nano: Fraction | int | None, count: int | None) -> int | None:
         return None if nano is None or not count else per_mtok_nano(nano, count)
 
     def of(kind: str) -> Fraction | None:
@@ -232,7 +238,7 @@ def _price(
 
     return {
         "output": per(total, tokens["output"]),
-        "all": per(total, tokens["input"] + tokens["output"]),
+        "all": per(total, (tokens["input"] or 0) + (tokens["output"] or 0)),
         "by_kind": {
             "new": per(of("new"), tokens["split_new"]),
             "recomputed": per(of("recomputed"), tokens["split_recomputed"]),

@@ -8,6 +8,7 @@ import polars as pl
 from analytics.day import Day, gaps, joined
 from analytics.timeline import PREFILL_ONLY
 from analytics.utilization import WINDOW_NS, Peak
+from analytics.wording import counted, span
 from collector.clock import from_ns as instant
 from collector.settings import Settings
 
@@ -94,8 +95,8 @@ def flags(
         (bool(reasons), f"cost is at least what is said: {'; '.join(reasons)}"),
         (
             found["uncarded_requests"] > 0,
-            f"{found['uncarded_requests']:,} requests ran on no card that the settings name as"
-            " in service: they have tokens and no cost",
+            f"{counted(found['uncarded_requests'], 'request')} ran on no card that the settings"
+            " name as in service: tokens without cost",
         ),
         (
             found["unknown_ns"] > 0,
@@ -103,20 +104,26 @@ def flags(
         ),
         (
             found["missing_output"] > 0,
-            f"{found['missing_output']:,} requests ended without an output count: tokens are at"
-            " least what is said",
+            f"{counted(found['missing_output'], 'request')} ended without an output count: tokens"
+            " are at least what is said",
         ),
         (
             found["missing_cached"] > 0,
-            f"{found['missing_cached']:,} requests did not tell what the cache served: cached"
-            " tokens are at least what is said",
+            f"{counted(found['missing_cached'], 'request')} did not tell what the cache served:"
+            " cached tokens are at least what is said",
         ),
         (
             found["derived_usage"] > 0,
-            f"{found['derived_usage']:,} requests were counted from their streams",
+            f"tokens were counted from the streams of {counted(found['derived_usage'], 'request')}",
         ),
-        (found["estimated_usage"] > 0, f"{found['estimated_usage']:,} requests were estimated"),
-        (found["odd_requests"] > 0, f"{found['odd_requests']:,} requests tell impossible figures"),
+        (
+            found["estimated_usage"] > 0,
+            f"tokens were estimated of {counted(found['estimated_usage'], 'request')}",
+        ),
+        (
+            found["odd_requests"] > 0,
+            f"impossible figures came with {counted(found['odd_requests'], 'request')}",
+        ),
         (found["counter_resets"] > 0, "an energy counter started anew"),
         (bool(found["clock_steps"]), _clock(found["clock_steps"])),
         (
@@ -126,8 +133,8 @@ def flags(
         ),
         (
             found["negative_buckets"] > 0,
-            f"in {found['negative_buckets']:,} quarter hours the wall told less than the cards: is"
-            " all that they draw behind the meter?",
+            f"in {counted(found['negative_buckets'], 'quarter hour')} the wall told less than the"
+            " cards: is all that they draw behind the meter?",
         ),
         (found["mixed_ns"] > 0, "no idle draw could be measured on some days"),
         (bool(throughput and throughput > 1), "throughput is above the peak: the peak is too low"),
@@ -146,8 +153,8 @@ def refused(conflicts: int | None) -> list[str]:
     if not conflicts:
         return []
     return [
-        f"{conflicts:,} tellings were refused, since their event had been told with other content:"
-        " the first stays"
+        f"refused: {counted(conflicts, 'telling')} of an event that had been told with other"
+        " content; the first stays"
     ]
 
 
@@ -167,11 +174,3 @@ def embedding_ns(days: list[Day]) -> int:
     """Card time of requests that only read."""
     read = joined(days, "work").filter(pl.col("operation").is_in(PREFILL_ONLY))
     return int(read["new_ns"].sum())
-
-
-def span(ns: int) -> str:
-    """A length of time in the largest unit that it fills."""
-    for unit, name in ((3_600, "h"), (60, "min")):
-        if ns >= unit * 10**9:
-            return f"{ns / unit / 1e9:,.1f} {name}"
-    return f"{ns / 1e9:,.1f} s"

@@ -145,9 +145,9 @@ def tallies(ended: pl.DataFrame) -> pl.DataFrame:
             known_sum(pl.col(tokens))
             for tokens in ("input_tokens", "cache_read_tokens", "output_tokens")
         ),
-        (given - cached - again).filter(split).sum().alias("split_new"),
-        again.filter(split & (given - cached).is_not_null()).sum().alias("split_recomputed"),
-        put_out.filter(split).sum().alias("split_output"),
+        known_sum((given - cached - again).filter(split)).alias("split_new"),
+        known_sum(again.filter(split & (given - cached).is_not_null())).alias("split_recomputed"),
+        known_sum(put_out.filter(split)).alias("split_output"),
     )
     return sums.sort(by)
 

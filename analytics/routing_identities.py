@@ -33,7 +33,7 @@ def _misses(month: Mapping[str, Any], misses: Mapping[str, Any]) -> Pairs:
     causes, pairs = misses["causes"], []
     for kind, parts in KINDS.items():
         whole = {
-            "tokens": month["tokens"][f"split_{kind}"],
+            "tokens": month["tokens"][f"split_{kind}"] or 0,
             "ns": month["kinds_ns"][kind],
             "cost_nano": month["kinds_cost_nano"][kind],
         }

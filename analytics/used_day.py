@@ -34,6 +34,7 @@ def used_day(
     count = Fraction(max(capacity), DAY_NS)
     hours = ratios.hours * HOURS_PER_DAY
     marginal, cost = month["marginal_cost_nano"], month["cost_nano"]
+    tokens = month["tokens"]["output"]
 
     def a_day(nano: int) -> Fraction:
         return Fraction(nano, NANO) / count
@@ -44,7 +45,7 @@ def used_day(
         hours=hours,
         hour_cost=None if marginal is None else a_day(marginal) / hours,
         hour_bill=Fraction(0),
-        hour_tokens=month["tokens"]["output"] / count / hours,
+        hour_tokens=None if tokens is None else tokens / count / hours,
         busy=ratios.occupancy,
         cost=a_day(cost["total"]),
         energy=a_day(cost["energy"]),

@@ -172,10 +172,10 @@ class Layers:
         return {name: None if ratio is None else float(ratio) for name, ratio in ratios.items()}
 
 
-def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int) -> Layers:
+def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int | None) -> Layers:
     """The three layers from time by card and state (card, state, ns), cards weighted by peak.
 
-    Without any peak rate all cards weigh the same.
+    Without any peak rate all cards weigh the same; without known tokens there is no throughput.
     """
     plain = Peak(MTOK, "none")
 
@@ -193,7 +193,7 @@ def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int) -> L
     return Layers(
         hours=active / capacity if capacity else None,
         occupancy=busy / active if active else None,
-        throughput=output_tokens / busy if busy and found else None,
+        throughput=None if output_tokens is None or not (busy and found) else output_tokens / busy,
         rated_capacity=capacity,
     )
 
@@ -207,11 +207,14 @@ def throughput(
 
 
 def waterfall(
-    cost: Mapping[str, int], unassigned: int, throughput: Fraction | None, output_tokens: int
+    cost: Mapping[str, int],
+    unassigned: int,
+    throughput: Fraction | None,
+    output_tokens: int | None,
 ) -> list[dict[str, object]] | None:
     """Each state's cost per million output tokens; the steps sum to the full price exactly.
 
-    Without a peak rate all busy cost stands at peak. None when no token was put out.
+    Without a peak rate all busy cost stands at peak. None when no token is known to be put out.
     """
     found = steps({**cost, "unassigned": unassigned}, throughput, output_tokens)
     if found is None:
@@ -220,10 +223,10 @@ def waterfall(
 
 
 def steps(
-    cost: Mapping[str, int], throughput: Fraction | None, output_tokens: int
+    cost: Mapping[str, int], throughput: Fraction | None, output_tokens: int | None
 ) -> dict[str, int] | None:
     """The waterfall's steps by name, of those costs that are given."""
-    if output_tokens <= 0:
+    if not output_tokens:
         return None
     at_peak = cost["busy"] if throughput is None else int(cost["busy"] * throughput)
     parts = {**cost, "at_peak": at_peak, "below_peak": cost["busy"] - at_peak}

@@ -152,6 +152,8 @@ def layer(name: str, month: dict[str, Any]) -> str:
 def _throughput(month: dict[str, Any]) -> str:
     layers = month["layers"]
     rates = [p["tokens_per_second"] for p in layers["peak"].values() if p["tokens_per_second"]]
+    if rates and month["tokens"]["output"] is None:
+        return "No request told how many tokens it put out."
     if layers["throughput"] is None or not rates:
         return "No peak rate is known yet: no card has put out a token."
     low, high = round(min(rates)), round(max(rates))

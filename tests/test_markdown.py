@@ -186,7 +186,7 @@ def test_names_stay_names(name: str, shown: str) -> None:
     project = {"name": name, "requests": 1, "busy_cost_nano": 0, "full_cost_nano": 0}
     page = as_markdown(month(rig=name, groups={"project": [project]}))
     assert page.startswith(f"# {shown} · 2026-10")
-    assert f"| {shown} | 1 requests | 0.00 | 0.00 |" in page.splitlines()
+    assert f"| {shown} | 1 request | 0.00 | 0.00 |" in page.splitlines()
 
 
 def test_every_table_is_whole() -> None:

@@ -26,6 +26,7 @@ from analytics.identities import BrokenIdentity, check
 from analytics.month import month
 from analytics.overview import overview, trend
 from analytics.periods import Period, month_of
+from analytics.render.report import as_text
 from analytics.utilization import Layers, layers, peaks
 from collector.events import Event
 from collector.settings import (
@@ -472,9 +473,39 @@ def test_a_refused_telling_is_counted_where_it_would_have_stood(tmp_path: Path) 
     told = month(kept, settings("A"), HOUR, LATER)
     assert told["tokens"]["output"] == 50
     assert told["quality"]["conflicts"] == 2
-    assert any(flag.startswith("2 tellings were refused") for flag in told["quality"]["flags"])
+    assert any(flag.startswith("refused: 2 tellings") for flag in told["quality"]["flags"])
     after = Period("after", HOUR.to_ns, HOUR.to_ns + 3_600 * SECOND)
     assert month(kept, settings("A"), after, LATER)["quality"]["conflicts"] == 0
+
+
+UNTOLD = {"input_tokens": None, "cache_read_tokens": None, "output_tokens": None}
+
+
+def test_tokens_that_no_attempt_told_are_unknown_and_not_zero(tmp_path: Path) -> None:
+    events = [attempt("r", 0, 10, ttft_ns=SECOND, **UNTOLD), *heartbeats(0, 3600, ["on-A"])]
+    made = settings("A", hardware=[PRICE])
+    found = month(ledger(tmp_path / "ledger", events), made, HOUR, LATER)
+    counts = {"requests": 1, "attempts": 1, "missing_usage": 1}
+    assert found["tokens"] == dict.fromkeys(found["tokens"]) | counts
+    assert found["layers"]["throughput"] is found["waterfall_nano_per_mtok"] is None
+    assert found["cost_per_mtok"]["full"] == {
+        "output": None,
+        "all": None,
+        "by_kind": {"new": None, "recomputed": None, "output": None},
+    }
+    told = as_text(found)
+    untold = "1 request · output tokens unknown · input tokens unknown, their cached part unknown"
+    assert untold in told
+    assert "is unknown: no request told how many it put out" in told
+
+
+def test_what_some_attempt_told_is_a_sum_and_of_no_attempt_there_is_none(tmp_path: Path) -> None:
+    some = [attempt("r", 0, 10, ttft_ns=SECOND, **UNTOLD), attempt("s", 20, 30, ttft_ns=SECOND)]
+    found = month(ledger(tmp_path / "some", some), settings("A"), HOUR, LATER)
+    assert [found["tokens"][name] for name in ("input", "cache_read", "output")] == [100, 0, 50]
+    assert (found["tokens"]["split_new"], found["tokens"]["split_output"]) == (100, 50)
+    none = month(ledger(tmp_path / "none", []), settings("A"), HOUR, LATER)
+    assert set(none["tokens"].values()) == {0}
 
 
 def test_overview_strips_are_the_months_leaves(tmp_path: Path) -> None:

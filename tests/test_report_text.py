@@ -152,6 +152,6 @@ def test_a_price_over_tokens_that_not_all_were_told_is_at_most() -> None:
 
 def test_what_no_engine_told_of_its_cache_is_no_zero() -> None:
     told = month()
-    told["quality"]["missing_cached"] = told["tokens"]["attempts"]
+    told["tokens"]["cache_read"] = None
     assert "their cached part unknown" in lines(told)[2]
     assert " of them cached" not in as_text(told)

@@ -5,6 +5,7 @@ from typing import Any
 
 from analytics.render import break_even
 from analytics.render.parts import Block, Note, Part, Row, as_lines
+from analytics.wording import cached, counted
 
 SCENARIOS = {
     "simulated_nano": "simulated cache",
@@ -38,8 +39,8 @@ def _own(found: dict[str, Any]) -> Iterable[Part]:
     period, tokens, cost = found["period"], found["tokens"], found["cost_nano"]
     yield f"{found['rig']} · {period['name']} · {period['time_zone']}"
     yield (
-        f"{tokens['requests']:,} requests · {tokens['output']:,} output tokens ·"
-        f" {tokens['input']:,} input tokens, {tokens['cache_read']:,} of them cached"
+        f"{counted(tokens['requests'], 'request')} · {counted(tokens['output'], 'output token')} ·"
+        f" {counted(tokens['input'], 'input token')}, {cached(tokens)}"
     )
     yield f"Cost here in {found['currency']}"
     for name, meaning in OWN.items():
@@ -117,7 +118,7 @@ def _here_or_there(entry: dict[str, Any]) -> Iterator[Row]:
 
 def _unpriced(entry: dict[str, Any]) -> Iterator[Row]:
     for each in entry["unpriced"]:
-        yield _row("", f"{_requests(each)} could not be priced", each["why"])
+        yield _row("", f"{counted(each['requests'], 'request')} could not be priced", each["why"])
 
 
 def _notes(entry: dict[str, Any]) -> Iterator[Note]:
@@ -131,8 +132,8 @@ def _notes(entry: dict[str, Any]) -> Iterator[Note]:
     if entry["scenario"] == "simulated":
         yield Note(
             f"the cache was simulated for {entry['simulated_requests']:,} of"
-            f" {entry['priced_requests']:,} requests; the others told no prefixes and take the hits"
-            " as here"
+            f" {counted(entry['priced_requests'], 'request')}; the others told no prefixes and take"
+            " the hits as here"
             if entry["simulated_requests"] < entry["priced_requests"]
             else "the cache was simulated for all requests"
         )
@@ -144,9 +145,9 @@ def _notes(entry: dict[str, Any]) -> Iterator[Note]:
             f"1 {entry['sheet_currency']} is {rate['rate']} {entry['currency']}{since}, as declared"
         )
     for each in entry["noted"]:
-        yield Note(f"{_requests(each)}: {each['why']}")
+        yield Note(f"{counted(each['requests'], 'request')}: {each['why']}")
     for each in entry["unpriced"]:
-        yield Note(f"{_requests(each)} could not be priced: {each['why']}")
+        yield Note(f"{counted(each['requests'], 'request')} could not be priced: {each['why']}")
 
 
 def _payback(told: dict[str, Any], currency: str) -> Iterator[Part]:
@@ -157,11 +158,6 @@ def _payback(told: dict[str, Any], currency: str) -> Iterator[Part]:
     for month in told["months"]:
         amounts = ("bill", "full", "marginal", "saved_full_sum", "saved_marginal_sum")
         yield Row(month["month"], tuple(_cents(month[f"{name}_nano"]) for name in amounts))
-
-
-def _requests(told: dict[str, Any]) -> str:
-    number = told["requests"]
-    return "1 request" if number == 1 else f"{number:,} requests"
 
 
 def _row(label: str, *values: str) -> Row:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from analytics.render import compare, routing
 from analytics.render.parts import Block, Note, Part, Row, as_lines
 from analytics.render.rounding import in_units
+from analytics.wording import cached, counted
 
 HOUR_NS = 3_600_000_000_000
 STEPS = {
@@ -60,30 +61,24 @@ def _head(month: dict[str, Any]) -> Iterable[Part]:
     yield f"{month['rig']} · {period['name']} · {period['time_zone']}{stands}"
     yield _answer(month)
     yield (
-        f"{tokens['requests']:,} requests · {tokens['output']:,} output tokens ·"
-        f" {tokens['input']:,} input tokens, {cached(month)}"
+        f"{counted(tokens['requests'], 'request')} · {counted(tokens['output'], 'output token')} ·"
+        f" {counted(tokens['input'], 'input token')}, {cached(tokens)}"
     )
-
-
-def cached(month: dict[str, Any]) -> str:
-    """How much of the input was cached, as far as any engine told it."""
-    if month["quality"]["missing_cached"] >= month["tokens"]["attempts"] > 0:
-        return "their cached part unknown"
-    return f"{month['tokens']['cache_read']:,} of them cached"
 
 
 def _answer(month: dict[str, Any]) -> str:
     price, reasons = month["cost_per_mtok"]["full"]["output"], month["at_least"]
+    if price is None and month["tokens"]["output"] is None:
+        return "What a million output tokens cost is unknown: no request told how many it put out."
     if price is None:
         return "No output tokens in this period, so a million of them has no price."
     if reasons and not price:
         return f"What a million output tokens cost is unknown: {'; '.join(reasons)}."
     told = f"{_amount(price)} {month['currency']} per million output tokens"
-    silent = month["quality"]["missing_output"]
-    if silent and reasons:
-        return f"{told}, as far as cost and tokens are known ({silent:,} requests told no output)"
-    if silent:
-        return f"at most {told} ({silent:,} requests told no output)"
+    if silent := month["quality"]["missing_output"]:
+        why = f"({counted(silent, 'request')} told no output)"
+        least = f"{told}, as far as cost and tokens are known {why}"
+        return least if reasons else f"at most {told} {why}"
     return f"at least {told}" if reasons else f"{told}, everything included"
 
 
@@ -203,7 +198,7 @@ def _groups(month: dict[str, Any]) -> Iterable[Part]:
     busy = _cents([line.busy_nano for line in lines])
     full = _cents([line.full_nano for line in lines])
     for line, *costs in zip(lines, busy, full, strict=True):
-        yield _row(line.name, f"{line.requests:,} requests" if line.requests else "", *costs)
+        yield _row(line.name, counted(line.requests, "request") if line.requests else "", *costs)
     totals = month["states_cost_nano"]["busy"], month["cost_nano"]["total"]
     yield _row("=", "", *(f"{nano / 1e9:,.2f}" for nano in totals))
     if len(groups) > SHOWN_GROUPS:
