@@ -141,7 +141,9 @@ def summarize(
         ),
         "headroom": {"concurrency": concurrency.added(d.facts["concurrency"] for d in days)},
         "groups": {**groups(shares, work, tallies, found), **by_place},
-        "routing": routing([day.facts["routing"] for day in days], joined(days, "ends")),
+        "routing": routing(
+            [day.facts["routing"] for day in days], [(day.name, day.ends) for day in days]
+        ),
         "quality": counted,
     }
     document["compare"] = compare(

@@ -27,7 +27,7 @@ ENDED = [
     "received_ns", "end_ns",
     "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
     "prefix", "prefix_tokens", *RECALLED, "route",
-    "card", "is_request", "is_carded", "is_odd", "is_split",
+    "card", "is_request", "is_carded", "is_odd", "is_split", "cached_is_estimated",
 ]  # fmt: skip
 
 

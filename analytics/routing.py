@@ -15,8 +15,9 @@ from collector.clock import from_ns as instant
 
 NONE = "(none)"
 NO_DECISION = "no request told a routing decision; those that come through the router do"
-NO_HIT = "no decision told both the hit that it predicted and the hit that was"
+NO_HIT = "no decision told both the hit that it predicted and the hit that was reported"
 NO_REGRET = "no decision told its regret: it takes a first token and another candidate"
+ESTIMATED = "; where the engine reported no hit and it was estimated, that is counted apart"
 NO_SHADOW = "no decision told what another policy would have chosen; `router.shadow` sets one"
 
 
@@ -36,20 +37,25 @@ def of_day(
     }
 
 
-def routing(days: Sequence[Mapping[str, Any]], ends: pl.DataFrame) -> dict[str, Any]:
-    """The figures of a period, from `of_day` of its days and their `ends` (`rollup.ends`).
+def routing(
+    days: Sequence[Mapping[str, Any]], ends: Sequence[tuple[str, pl.DataFrame]]
+) -> dict[str, Any]:
+    """The figures of a period, from `of_day` of its days and of each its name and what ended in it
+    (`rollup.ends`).
 
     A part is None where nothing told it; `unknown` has the reason. See docs/routing.md.
     """
     told = _summed(days, "decisions")
     hits, shadows = _summed(days, "hits"), _summed(days, "shadows")
     regrets, missed = _summed(days, "regrets"), misses.missed(days)
+    estimated = {name: sum(row[f"{name}_estimated"] for row in told) for name in ("hits", "regret")}
     why = {
-        "hits": NO_HIT if told else NO_DECISION,
-        "regret": NO_REGRET if told else NO_DECISION,
+        "hits": _why(NO_HIT, told, estimated["hits"]),
+        "regret": _why(NO_REGRET, told, estimated["regret"]),
         "shadow": NO_SHADOW if told else NO_DECISION,
         "misses": misses.UNTOLD,
     }
+    herded = herding.herding([day["herding"] for day in days])
     parts = {
         "hits": _hits(hits) if hits else None,
         "regret": _regret(regrets) if regrets else None,
@@ -63,9 +69,13 @@ def routing(days: Sequence[Mapping[str, Any]], ends: pl.DataFrame) -> dict[str, 
             for group in _grouped(told, "policy")
         ],
         "by_card": _grouped(told, "card"),
+        "requests_by_card": _shares(ends),
+        "by_day": _by_day(ends),
         "over_time": _over_time(ends),
         **parts,
-        "herding": herding.herding([day["herding"] for day in days]),
+        "estimated": estimated,
+        "herding": herded,
+        "at_stake": _at_stake(herded, missed),
         "unknown": {name: why[name] for name, part in parts.items() if part is None},
     }
 
@@ -120,10 +130,49 @@ def _regret(bins: Table) -> dict[str, Any]:
     }
 
 
-def _over_time(ends: pl.DataFrame) -> Table:
+def _why(reason: str, told: Table, estimated: int) -> str:
+    return (reason + ESTIMATED if estimated else reason) if told else NO_DECISION
+
+
+def _at_stake(herded: Mapping[str, Any], missed: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What another choice of card might have saved at most, as far as it is told: cards that stood
+    by beside a queue, and prompts that another card had computed (None: nobody told)."""
+    again = missed["causes"]["misrouted"]["cost_nano"] if missed else None
+    return {
+        "herding_nano": herded["cost_nano"],
+        "misrouted_nano": again,
+        "nano": herded["cost_nano"] + (again or 0),
+    }
+
+
+def _shares(ends: Sequence[tuple[str, pl.DataFrame]]) -> Table:
+    """Requests by card, most first, with their shares of all."""
+    requests: dict[str, int] = {}
+    for _, each in ends:
+        for card, number in _by_card(each).items():
+            requests[card] = requests.get(card, 0) + number
+    every = sum(requests.values())
+    return [
+        {"name": card, "requests": number, "share": number / every}
+        for card, number in sorted(requests.items(), key=lambda each: (-each[1], each[0]))
+    ]
+
+
+def _by_day(ends: Sequence[tuple[str, pl.DataFrame]]) -> Table:
+    """Requests by card in each local day in which one ended."""
+    return [{"day": day, "requests": own} for day, each in ends if (own := _by_card(each))]
+
+
+def _by_card(ends: pl.DataFrame) -> dict[str, int]:
+    sums = ends.group_by("card").agg(pl.col("requests").sum()).sort("card", nulls_last=True)
+    return {card or NONE: requests for card, requests in sums.iter_rows()}
+
+
+def _over_time(ends: Sequence[tuple[str, pl.DataFrame]]) -> Table:
     """Requests by card in the quarter hour in which they ended; those without any are left out."""
     cards: dict[int, dict[str, int]] = {}
-    sums = ends.group_by("bucket_ns", "card").agg(pl.col("requests").sum())
+    every = pl.concat([each for _, each in ends])
+    sums = every.group_by("bucket_ns", "card").agg(pl.col("requests").sum())
     for at, card, requests in sums.sort("bucket_ns", "card", nulls_last=True).iter_rows():
         cards.setdefault(at, {})[card or NONE] = requests
     return [{"at": instant(at).isoformat(), "requests": own} for at, own in cards.items()]

@@ -11,9 +11,17 @@ def routed(month: Mapping[str, Any]) -> Pairs:
     """Herding is the stranded time, misses are the prefill, decisions are told once."""
     told = month["routing"]
     pairs = [*_herding(month, told["herding"]), *_decisions(month, told)]
+    pairs.append(_at_stake(month, told["at_stake"]))
     if told["misses"] is not None:
         pairs += _misses(month, told["misses"])
     return [(f"routing, {what}", *sides) for what, *sides in pairs]
+
+
+def _at_stake(month: Mapping[str, Any], told: Mapping[str, Any]) -> tuple[str, int, int]:
+    misses = month["routing"]["misses"]
+    misrouted = misses["causes"]["misrouted"]["cost_nano"] if misses else 0
+    parts = month["states_cost_nano"]["stranded"] + misrouted
+    return "stranded + misrouted = at stake", told["nano"], parts
 
 
 def _herding(month: Mapping[str, Any], herding: Mapping[str, Any]) -> Pairs:
@@ -49,15 +57,19 @@ def _misses(month: Mapping[str, Any], misses: Mapping[str, Any]) -> Pairs:
 
 
 def _decisions(month: Mapping[str, Any], told: Mapping[str, Any]) -> Pairs:
+    requests = month["tokens"]["requests"]
     pairs: Pairs = [
         ("Σ cards = decisions", _sum(told["by_card"], "decisions"), told["decisions"]),
         ("Σ policies = decisions", _sum(told["by_policy"], "decisions"), told["decisions"]),
-        (
-            "Σ requests over time = requests",
-            sum(sum(each["requests"].values()) for each in told["over_time"]),
-            month["tokens"]["requests"],
+        ("Σ requests by card = requests", _sum(told["requests_by_card"], "requests"), requests),
+        *(
+            (f"Σ requests {name} = requests", sum(_requests(told[part])), requests)
+            for part, name in (("by_day", "by day"), ("over_time", "over time"))
         ),
     ]
+    for name in ("hits", "regret"):
+        cards = _sum(told["by_card"], f"{name}_estimated")
+        pairs.append((f"Σ cards = estimated {name}", cards, told["estimated"][name]))
     for policy in told["by_policy"]:
         reasons = _sum(policy["by_reason"], "decisions")
         pairs.append((f"Σ reasons of {policy['name']}", reasons, policy["decisions"]))
@@ -71,6 +83,10 @@ def _decisions(month: Mapping[str, Any], told: Mapping[str, Any]) -> Pairs:
             whole = 0 if told[part] is None else told[part][figure]
             pairs.append((f"Σ cards = {part}, {figure}", _sum(told["by_card"], own), whole))
     return pairs
+
+
+def _requests(parts: Iterable[Mapping[str, Any]]) -> Iterable[int]:
+    return (sum(each["requests"].values()) for each in parts)
 
 
 def _sum(rows: Iterable[Mapping[str, Any]], figure: str) -> int:

@@ -36,8 +36,12 @@ def joined(tellings: pl.DataFrame) -> pl.DataFrame:
     An attempt bears the name (source, event_id) and the times of its nearest telling: a tap's, a
     router's, an engine log's, a plugin's, a trace's, any other's. What that one does not know is
     taken from the next that does, but token counts first from those that an engine reported, then
-    from derived ones, then from estimates.
+    from derived ones, then from estimates. `cached_is_estimated` where it is the count of cached
+    tokens that was; None where nobody told one.
     """
+    cached = pl.col("cache_read_tokens").is_not_null()
+    estimate = pl.when(cached).then(pl.col("usage_source") == "estimated")
+    tellings = tellings.with_columns(cached_is_estimated=estimate)
     shared = tellings.filter(pl.any_horizontal(pl.col(IDS).is_not_null()))
     if shared.is_empty():
         return tellings.drop(IDS)
@@ -107,7 +111,7 @@ def _merged(tellings: pl.DataFrame) -> pl.DataFrame:
         pl.col("source", "event_id", *TIMES, "engine", "operation", "status").first(),
         pl.col("first_token_ns").first(),
         pl.col(FILLED).drop_nulls().first(),
-        pl.col(TOKENS).sort_by(best_usage).drop_nulls().first(),
+        pl.col(*TOKENS, "cached_is_estimated").sort_by(best_usage).drop_nulls().first(),
         pl.col("usage_source").sort_by(pl.col("output_tokens").is_null(), *best_usage).first(),
         pl.col("is_request").any(),
     )

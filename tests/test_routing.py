@@ -22,7 +22,7 @@ from analytics.periods import Period
 from analytics.render.report import as_text
 from collector.clock import from_ns
 from collector.events import Candidate, Event, Route
-from collector.settings import EngineSettings, Hardware, Settings
+from collector.settings import EngineSettings, Hardware, RigSettings, Settings
 
 HOUR = Period("hour", START, START + 3_600 * SECOND)
 LATER = START + 10**17
@@ -133,6 +133,95 @@ def test_a_decision_told_by_the_router_counts_for_the_taps_attempt(tmp_path: Pat
     found = routed(tmp_path, router, msgspec.structs.replace(tap, source="tap"))
     assert found["decisions"] == 1
     assert (found["hits"]["hit_tokens"], found["hits"]["actual_hit_tokens"]) == (90, 60)
+
+
+def test_an_estimated_hit_is_no_hit_that_was(tmp_path: Path) -> None:
+    """Of three decisions one's hit is reported, one's estimated, one's told by nobody."""
+    guess = {"usage_source": "estimated", "cache_read_tokens": 60}
+    found = routed(
+        tmp_path,
+        attempt("1", 0, 10, "A", cache_read_tokens=80, **route(hit=90, regret=40)),
+        attempt("2", 20, 30, "A", **guess, **route(hit=70, regret=900)),
+        attempt("3", 40, 50, "B", cache_read_tokens=None, **route("on-B", 9, 5)),
+    )
+    assert found["estimated"] == {"hits": 1, "regret": 1}
+    assert (found["hits"]["decisions"], found["hits"]["hit_tokens"]) == (1, 90)
+    assert [pair["actual_hit_tokens"] for pair in found["hits"]["pairs"]] == [80]
+    assert {n: found["regret"][n] for n in ("decisions", "regretted", "regret_ms")} == {
+        "decisions": 2, "regretted": 2, "regret_ms": 45,
+    }  # fmt: skip
+    (one, other) = found["by_card"]
+    assert (one["name"], one["hits_estimated"], one["regret_estimated"]) == ("A", 1, 1)
+    assert (other["hits_estimated"], other["hit_tokens"]) == (0, None)
+
+
+def test_where_all_hits_are_estimated_none_is_told(tmp_path: Path) -> None:
+    guess = {"usage_source": "estimated", "cache_read_tokens": 60}
+    found = routed(tmp_path, attempt("1", 0, 10, "A", **guess, **route(hit=70, regret=9)))
+    assert (found["hits"], found["regret"]) == (None, None)
+    assert found["estimated"] == {"hits": 1, "regret": 1}
+    assert "it was estimated" in found["unknown"]["hits"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "cached", "estimated"), [("derived", None, 1), ("engine", 60, 0)]
+)
+def test_whose_hit_it_is_decides(
+    tmp_path: Path, usage: str, cached: int | None, estimated: int
+) -> None:
+    """A tap that counted the output alone lends its name to no hit that the router estimated."""
+    guess: dict[str, Any] = {"usage_source": "estimated", "cache_read_tokens": 55}
+    told = attempt("1", 0, 10, "A", request_id="q", **guess, **route(hit=90, regret=5))
+    tap = attempt("9", 0, 10, "A", request_id="q", usage_source=usage, cache_read_tokens=cached)
+    tellings = (msgspec.structs.replace(a, source=s) for a, s in ((told, "router"), (tap, "tap")))
+    found = routed(tmp_path, *tellings)
+    assert found["estimated"]["hits"] == estimated
+    assert (found["hits"] is None) == bool(estimated)
+    if found["hits"]:
+        assert found["hits"]["actual_hit_tokens"] == 60
+
+
+def test_requests_by_card_and_local_day(tmp_path: Path) -> None:
+    """08:00 UTC is 17:00 in Tokyo: seven hours later is another day there."""
+    made = msgspec.structs.replace(rig(), rig=RigSettings(time_zone="Asia/Tokyo"))
+    days = Period("days", at(-17 * 3_600), at(31 * 3_600))
+    late = 7 * 3_600
+    found = routed(
+        tmp_path,
+        attempt("1", 0, 10, "A"),
+        attempt("2", 20, 30, "B"),
+        attempt("3", late - 20, late, "B"),
+        attempt("4", late, late + 5, "C"),
+        made=made,
+        period=days,
+    )
+    assert found["by_day"] == [
+        {"day": "2026-10-05", "requests": {"A": 1, "B": 1}},
+        {"day": "2026-10-06", "requests": {"B": 1, "(none)": 1}},
+    ]
+    assert found["requests_by_card"] == [
+        {"name": "B", "requests": 2, "share": 0.5},
+        {"name": "(none)", "requests": 1, "share": 0.25},
+        {"name": "A", "requests": 1, "share": 0.25},
+    ]
+
+
+def test_what_another_choice_might_have_saved(tmp_path: Path) -> None:
+    """Ten seconds of B beside A's queue, and a prompt that A had computed: a dollar a second."""
+    found = routed(
+        tmp_path,
+        *queue(0, 10),
+        prompt("1", 100, "A", "ab"),
+        prompt("2", 200, "B", "ab"),
+        *seen(-30, 600),
+    )
+    assert found["at_stake"] == {
+        "herding_nano": 10 * SECOND,
+        "misrouted_nano": 10 * SECOND,
+        "nano": 20 * SECOND,
+    }
+    bare = routed(tmp_path / "bare", *queue(0, 10), *seen(-30, 600))["at_stake"]
+    assert (bare["nano"], bare["misrouted_nano"]) == (10 * SECOND, None)
 
 
 @given(st.integers(-(2**50), 2**50), st.integers(1, 6))
@@ -403,9 +492,26 @@ def conversations(dice: random.Random) -> list[Event]:
         if dice.random() < 0.15:
             fields |= {"prefix": [], "prefix_tokens": []}
         card = dice.choice("AAB")
+        fields |= decided(dice, card)
         event = prompt(f"r{n:02}", start + n / 1000, card, keys, **fields)
         made.append(_until(event, start + n / 1000, length))
     return made
+
+
+def decided(dice: random.Random, card: str) -> dict[str, Any]:
+    """A decision, if any, that tells more or less of itself; its hit may be estimated alone."""
+    usage = {"usage_source": dice.choice(["engine", "engine", "derived", "estimated"])}
+    if dice.random() < 0.2:
+        return usage
+    believed = [Candidate(engine=f"on-{c}", hit_tokens=dice.choice([None, 7])) for c in "AB"]
+    told = route(
+        f"on-{card}",
+        dice.choice([None, 0, 7, 21]),
+        dice.choice([None, -30, 0, 400]),
+        actual_hit_tokens=dice.choice([None, None, 14]),
+        candidates=dice.choice([[], believed]),
+    )
+    return {**usage, **told}
 
 
 def _until(event: Any, start: float, length: float) -> Event:
@@ -426,6 +532,13 @@ def test_routing_equals_the_second_computation(tmp_path: Path, seed: int) -> Non
             own = expected[cause]
             told = {name: sums[name] for name in ("tokens", "ns", "cost_nano")}
             assert told == {name: own[name] for name in told}, cause
+    counted = oracle_routing.decisions(second)
+    figures = list(next(iter(counted.values())))
+    for card in found["by_card"]:
+        assert {n: card[n] or 0 for n in figures} == counted.pop(card["name"])
+    assert not counted
+    (day,) = found["by_day"]
+    assert day == {"day": "2026-10-05", "requests": oracle_routing.requests(second)}
     stretches = oracle_routing.stranded(second)
     long = [each for each in stretches if each[1] - each[0] >= 10 * SECOND]
     episodes = found["herding"]["episodes"]

@@ -28,6 +28,8 @@ def _rows(month: Mapping[str, Any], told: Mapping[str, Any]) -> Iterable[Row]:
         yield Row("decisions", (f"{told['decisions']:,}", *_reasons(told)))
         yield Row("cached, predicted and found", _hits(told["hits"]))
         yield Row("might have been quicker", _regret(told["regret"]))
+        if estimated := told.get("estimated", {}).get("hits"):
+            yield Row("cached, but only estimated", (_count(estimated, "decision"),))
     if episodes := told["herding"]["episodes"]:
         hours = sum(each["stranded_ns"] for each in episodes) / HOUR_NS
         cost = sum(each["cost_nano"] for each in episodes)

@@ -10,6 +10,10 @@ from typing import Any
 from rig.oracle import SECOND, Books, Request, ns_of, share_out
 
 DAYS = 2 * 86_400 * SECOND
+FIGURES = (
+    "decisions", "hits_known", "hits_estimated", "hit_tokens", "actual_hit_tokens",
+    "regret_known", "regret_estimated", "regretted", "regret_ms",
+)  # fmt: skip
 
 
 def causes_of(request: Request, books: Books) -> dict[str, int]:
@@ -106,6 +110,54 @@ def _parts(kind: str, causes: dict[str, int], amount: int) -> dict[str, int]:
     if not weights:
         return {"untold": amount}
     return {order[kind][n]: part for n, part in share_out(amount, weights).items()}
+
+
+def decisions(books: Books) -> dict[str, dict[str, int]]:
+    """By the card that an attempt ran on first: what its decision told."""
+    found: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(FIGURES, 0))
+    for request in ended(books):
+        event = request.event
+        if event.route is None:
+            continue
+        own = found[books.cards_of(request)[0]]
+        predicted, actual, estimated = hits(event)
+        own["decisions"] += 1
+        own["hits_estimated"] += estimated is not None
+        if predicted is not None and actual is not None:
+            own["hits_known"] += 1
+            own["hit_tokens"] += predicted
+            own["actual_hit_tokens"] += actual
+        if (regret := event.route.regret_ms) is not None:
+            own["regret_estimated" if estimated is not None else "regret_known"] += 1
+            if estimated is None and regret > 0:
+                own["regretted"] += 1
+                own["regret_ms"] += regret
+    return dict(found)
+
+
+def hits(event: Any) -> tuple[int | None, int | None, int | None]:
+    """The hit of a decision as predicted, as reported, and as estimated where nobody reported."""
+    told = event.route
+    believed = [c.hit_tokens for c in told.candidates if c.engine == told.chosen]
+    predicted = told.hit_tokens if told.hit_tokens is not None else next(iter(believed), None)
+    if told.actual_hit_tokens is not None:
+        return predicted, told.actual_hit_tokens, None
+    if event.usage_source == "estimated":
+        return predicted, None, event.cache_read_tokens
+    return predicted, event.cache_read_tokens, None
+
+
+def requests(books: Books) -> dict[str, int]:
+    """Requests that ended, by card."""
+    found: dict[str, int] = defaultdict(int)
+    for request in ended(books):
+        found[books.cards_of(request)[0]] += 1
+    return dict(found)
+
+
+def ended(books: Books) -> list[Request]:
+    """The requests that ended within the books."""
+    return [each for each in books.requests if books.start <= each.end < books.end]
 
 
 def stranded(books: Books) -> list[tuple[int, int, int, Fraction]]:
