@@ -9,6 +9,7 @@ import polars as pl
 
 from analytics.books import Books, keep_books
 from analytics.day import Day
+from analytics.lanes import INSTANTS, on_lanes
 from analytics.periods import day_at
 from analytics.requests import NAME, requests
 from analytics.rollup import KINDS, SPENT, WORK
@@ -18,7 +19,6 @@ from collector.clock import SECOND_NS
 AROUND_NS: Final = 15 * SECOND_NS
 NEIGHBOURS: Final = 80
 UJ_PER_S_NS: Final = 1_000_000  # µJ × this ÷ ns is mW
-INSTANTS: Final = ["start_ns", "compute_ns", "split_ns", "end_ns"]
 
 
 @dataclass(frozen=True)
@@ -109,24 +109,10 @@ def _bars(books: Books, it: pl.DataFrame, window: tuple[int, int]) -> tuple[pl.D
     middle = sum(window) // 2
     apart = pl.max_horizontal(pl.col("start_ns") - middle, middle - pl.col("end_ns"))
     nearest = near.with_columns(apart=apart).sort(~pl.col("is_it"), "apart").head(NEIGHBOURS)
-    nearest = nearest.sort("card", "start_ns", *NAME)
-    lanes = [lane for _, part in nearest.group_by("card", maintain_order=True)
-             for lane in _lanes(part["start_ns"].to_list(), part["end_ns"].to_list())]  # fmt: skip
-    bars = nearest.with_columns(lane=pl.Series(lanes, dtype=pl.Int64)).select(
+    bars = on_lanes(nearest).select(
         "card", "lane", "is_it", *NAME, "model", "session", *INSTANTS, "first_kind"
     )
     return bars, len(near) - len(nearest)
-
-
-def _lanes(starts: list[int], ends: list[int]) -> list[int]:
-    """The lowest free lane for each bar, in order of their starts."""
-    free_ns: list[int] = []
-    lanes = []
-    for start, end in zip(starts, ends, strict=True):
-        lane = next((at for at, until in enumerate(free_ns) if until <= start), len(free_ns))
-        free_ns[lane : lane + 1] = [end]
-        lanes.append(lane)
-    return lanes
 
 
 def _watts(books: Books, cards: list[str], window: tuple[int, int]) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import streamlit as st
 from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
 from dashboard import loaders, sentences, words
-from dashboard.views import compare, cost, empty, overview, requests, utilization
+from dashboard.views import compare, cost, empty, overview, requests, routing, utilization
 from dashboard.views import settings as settings_page
 
 MARK = Path(__file__).with_name("mark.svg")
@@ -39,6 +39,7 @@ def main() -> None:
         st.Page(_cost, title="Cost", url_path="cost"),
         st.Page(_utilization, title="Utilization", url_path="utilization"),
         st.Page(_compare, title="Compare", url_path="compare"),
+        st.Page(_routing, title="Routing", url_path="routing"),
         st.Page(_requests, title="Requests", url_path="requests"),
         st.Page(_settings, title="Settings", url_path="settings"),
     ]
@@ -59,6 +60,10 @@ def _utilization() -> None:
 
 def _compare() -> None:
     _of_a_month(compare.page)
+
+
+def _routing() -> None:
+    _of_a_month(routing.page)
 
 
 def _requests() -> None:

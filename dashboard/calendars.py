@@ -26,18 +26,7 @@ def month_strips(
     call them.
     """
     rows = day_rows(card_days, names)
-    first = dt.date.fromisoformat(f"{month}-01")
-    length = ((first + dt.timedelta(days=31)).replace(day=1) - first).days
-    x_axis = alt.Axis(
-        values=list(range(1, length + 1)),
-        title=f"day of {words.month_name(month)}",
-        format="d",
-        grid=False,
-        ticks=False,
-        labelOverlap="parity",
-        labelSeparation=4,
-        **axis_look(colours),
-    )
+    x, length = days_of(month, colours)
     middles = {index + STRIP / 2: name for index, name in enumerate(names.values())}
     y_axis = alt.Axis(
         values=list(middles),
@@ -50,7 +39,6 @@ def month_strips(
         labelLimit=160,
         **(axis_look(colours) | {"labelFontSize": 13, "labelColor": colours.text}),
     )
-    x = alt.X("start:Q", scale=alt.Scale(domain=[0.5, length + 0.5], nice=False), axis=x_axis)
     bottom = len(names) - 1 + STRIP
     y = alt.Y("low:Q", scale=alt.Scale(domain=[0, bottom], reverse=True, nice=False), axis=y_axis)
     tooltip = [
@@ -84,6 +72,24 @@ def month_strips(
         .encode(x=x, x2="end:Q", y=y, y2="high:Q", tooltip=tooltip),
     ]
     return dress(layers, colours, 64 * len(names) + 46)
+
+
+def days_of(month: str, colours: Palette) -> tuple[alt.X, int]:
+    """The days of a month as an axis, `start` in days, and how many there are."""
+    first = dt.date.fromisoformat(f"{month}-01")
+    length = ((first + dt.timedelta(days=31)).replace(day=1) - first).days
+    axis = alt.Axis(
+        values=list(range(1, length + 1)),
+        title=f"day of {words.month_name(month)}",
+        format="d",
+        grid=False,
+        ticks=False,
+        labelOverlap="parity",
+        labelSeparation=4,
+        **axis_look(colours),
+    )
+    scale = alt.Scale(domain=[0.5, length + 0.5], nice=False)
+    return alt.X("start:Q", scale=scale, axis=axis), length
 
 
 def day_rows(card_days: list[dict[str, Any]], names: dict[str, str]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Loads for the requests page: the days of a month, a day's requests, and one of them."""
+"""Loads for a closer look: the days of a month, a day's requests, one of them, an episode."""
 
 import time
 from typing import Any
@@ -7,6 +7,8 @@ import polars as pl
 import streamlit as st
 
 from analytics.compare import compared_alone
+from analytics.episode import Episode
+from analytics.episode import episode as around
 from analytics.one_request import Opened, opened
 from analytics.periods import Period, day_at, month_of
 from analytics.read import Ledger
@@ -37,6 +39,11 @@ def one(
     return _one(repr(settings), settings, day, source, event_id)
 
 
+def episode(settings: Settings, pool: str, from_ns: int, to_ns: int) -> Episode:
+    """What happened on the cards of a pool around a span (`episode.episode`)."""
+    return _episode(repr(settings), settings, pool, from_ns, to_ns)
+
+
 def _shelf(settings: Settings) -> Shelf:
     return Shelf(Ledger(settings.store_path()), settings, time.time_ns())
 
@@ -64,3 +71,8 @@ def _one(
     if found is None:
         return None
     return found, compared_alone(shelf, day, source, event_id)
+
+
+@st.cache_data(ttl=KEPT_S, max_entries=8, show_spinner="Looking it up …", refresh_mode="background")
+def _episode(key: str, _settings: Settings, pool: str, from_ns: int, to_ns: int) -> Episode:
+    return around(_shelf(_settings), pool, from_ns, to_ns)

@@ -54,6 +54,7 @@ class Palette:
     capital: str
     energy: str
     other_cost: str
+    ramp: tuple[str, ...]
 
     def price(self, name: str) -> str:
         """The colour of `full`, `active` or `marginal`: the more is counted, the paler."""
@@ -93,6 +94,7 @@ LIGHT = Palette(
     capital="#5d6775",
     energy="#d9a441",
     other_cost="#b9b4e0",
+    ramp=("#0b3a63", "#2a7f9e", "#7cc3a2", "#d8d88a"),
 )
 
 DARK = Palette(
@@ -118,12 +120,29 @@ DARK = Palette(
     capital="#98a1af",
     energy="#d9a347",
     other_cost="#6f67ad",
+    ramp=("#2b4f77", "#3d8fa8", "#86cda6", "#eee9a4"),
 )
 
 
 def palette(dark: bool) -> Palette:
     """The colours of the theme."""
     return DARK if dark else LIGHT
+
+
+def of_cards(cards: list[str], colours: Palette) -> dict[str, str]:
+    """A colour for each card, from dark to light in the order of the rig."""
+    last = len(colours.ramp) - 1
+    found = {}
+    for number, card in enumerate(cards):
+        at = last * number / max(1, len(cards) - 1)
+        low = min(int(at), last - 1)
+        found[card] = _between(colours.ramp[low], colours.ramp[low + 1], at - low)
+    return found
+
+
+def _between(one: str, other: str, share: float) -> str:
+    parts = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in (one, other)]
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(*parts, strict=True))
 
 
 def solid_states(colours: Palette) -> dict[str, str]:

@@ -106,12 +106,24 @@ def bar_rows(found: Opened, blocks: list[dict[str, Any]]) -> list[dict[str, Any]
     """The drawn bars: one row per attempt, card and phase of any length."""
     tops = {block["card"]: block["top"] for block in blocks}
     origin = found.attempt["received_ns"]
+    rows = phase_rows(found.bars, found.window, origin, tops, (LANE_PX, BAR_PX))
+    return [row | {"who": "this request" if row["is_it"] else row["who"]} for row in rows]
+
+
+def phase_rows(
+    bars: pl.DataFrame,
+    window: tuple[int, int],
+    origin: int,
+    tops: Mapping[str, float],
+    lane_px: tuple[float, float],
+) -> list[dict[str, Any]]:
+    """Bars cut at a window and into phases, in seconds since `origin`; `lane_px` are the heights of
+    a lane and of the bar on it."""
     rows = []
-    for bar in found.bars.iter_rows(named=True):
-        top = tops[bar["card"]] + LANE_PX * bar["lane"]
+    for bar in bars.iter_rows(named=True):
+        top = tops[bar["card"]] + lane_px[0] * bar["lane"]
         for phase, (start, end) in PHASES.items():
-            begin, until = (min(max(bar[at], found.window[0]), found.window[1])
-                            for at in (start, end))  # fmt: skip
+            begin, until = (min(max(bar[at], window[0]), window[1]) for at in (start, end))
             if begin >= until:
                 continue
             untold = phase == "prefill" and bar["first_kind"] == "unsplit"
@@ -121,9 +133,9 @@ def bar_rows(found: Opened, blocks: list[dict[str, Any]]) -> list[dict[str, Any]
                     "from": (begin - origin) / words.NANO,
                     "to": (until - origin) / words.NANO,
                     "top": top,
-                    "foot": top + BAR_PX,
+                    "foot": top + lane_px[1],
                     "is_it": bar["is_it"],
-                    "who": "this request" if bar["is_it"] else bar["session"] or bar["event_id"],
+                    "who": bar["session"] or bar["event_id"],
                     "time": short(bar[end] - bar[start]),
                 }
             )

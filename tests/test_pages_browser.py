@@ -1,4 +1,5 @@
-"""Cost and utilization in a real browser: they fit, stay on this machine, and keep the month."""
+"""Cost, utilization and routing in a real browser: they fit, stay on this machine, and keep the
+month."""
 
 import socket
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from rig import month_page, page
 from rig.browser import CLIPPED, OVERLAPS, SCROLLED, Visit, chromium, served
+from test_routing_page import events as decided
 
 from dashboard import words
 
@@ -27,7 +29,8 @@ def browser() -> Iterator[Browser]:
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with socket.create_server(("127.0.0.1", 0)) as free:
         listen = f'\n[dashboard]\nlisten = "127.0.0.1:{free.getsockname()[1]}"\n'
-    return month_page.write(tmp_path_factory.mktemp("rig"), page.PRICES, listen)
+    told = [*month_page.events(), *decided(2400)]
+    return month_page.write(tmp_path_factory.mktemp("rig"), page.PRICES, listen, told=told)
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +48,21 @@ def go(shown: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=[f"{s}-{w}" for s, w in LOOKS])
-def test_both_pages_fit_and_keep_the_month(
+def test_the_pages_fit_and_keep_the_month(
     browser: Browser, address: str, config: Path, scheme: str, width: int
 ) -> None:
     document = month_page.document(config)
     headlines = {
         "Cost": words.headline(document["cost_nano"]["total"]),
         "Utilization": words.share(document["layers"]["chain"][1]["left"]),
+        "Routing": words.headline(document["routing"]["at_stake"]["nano"]),
     }
     with closing(Visit(browser, scheme, width)) as visit:
         shown = visit.page
         # Not the newest month, so that only what was chosen can bring it back.
         shown.goto(f"{address}/?month={page.MONTH}")
         shown.wait_for_selector("text=How far to trust this", timeout=90_000)
-        for name, charts in (("Cost", 2), ("Utilization", 4)):
+        for name, charts in (("Cost", 2), ("Utilization", 4), ("Routing", 5)):
             go(shown, name)
             shown.wait_for_url(f"**/{name.lower()}?month={page.MONTH}", timeout=30_000)
             shown.get_by_role("button", name=LAST_WORDS).wait_for(timeout=60_000)

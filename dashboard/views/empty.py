@@ -19,6 +19,12 @@ engine = "card0"
 listen = "127.0.0.1:9001"
 """
 
+ROUTER = """
+[router]
+listen = "127.0.0.1:8080"      # clients send their requests here
+policy = "estimated_wait"
+"""
+
 HARDWARE = """
 [[hardware]]
 name = "workstation"
@@ -93,6 +99,25 @@ def no_requests(period: str, settings: Settings) -> None:
         "`rigledger up` and point your clients at its port:"
     )
     st.code(TAP.strip(), language="toml")
+
+
+def no_router(settings: Settings) -> None:
+    """Requests, but no decision: how to get a router that tells its own."""
+    st.subheader("No router told its decisions yet", anchor=False)
+    if door := settings.router.listen:
+        st.markdown(
+            f"Point your clients at `http://{door}/v1`: the router then chooses the card of each "
+            "request, and its decisions are told here. It runs with `rigledger up`, or alone with "
+            "`rigledger route`."
+        )
+        return
+    st.markdown(
+        "What another router did is told below as far as the cards show it. To have each decision "
+        "on the books, with what was predicted and what came of it, let rigledger choose: add to "
+        "`rigledger.toml`, start `rigledger up` (or `rigledger route` alone) and point your "
+        "clients at its port:"
+    )
+    st.code(ROUTER.strip(), language="toml")
 
 
 def no_sheets() -> None:
