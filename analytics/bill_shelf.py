@@ -1,8 +1,8 @@
 """Days' bills on a shelf: `derived/bills/<sheet>/<day>.json` beside the kept days.
 
 A finished day's bill is kept with a fingerprint of all that it rests on: the sheet itself names
-the folder, the rest are the rules and the news of the hours whose attempts it bills or its cache
-remembers. It can be deleted at any time.
+the folder, the rest are the rules, the tables of zones and holidays that it asks for, and the news
+of the hours whose attempts it bills or its cache remembers. It can be deleted at any time.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ from analytics.counterfactual import Bill, reach_ns
 from analytics.day import Day
 from analytics.prices.sheet import Sheet
 from analytics.shelf import Shelf
+from collector.tables import tables
 
 RULES = 1  # raise it whenever the same attempts and sheet would give another bill
 
@@ -52,7 +53,15 @@ def put(shelf: Shelf, day: Day, sheet: Sheet, bill: Bill) -> None:
 
 def _fingerprint(shelf: Shelf, day: Day, sheet: Sheet) -> str | None:
     mark = shelf.mark(day.from_ns, day.to_ns, reach_ns(sheet))
-    return None if mark is None else f"{RULES}-{mark}"
+    return None if mark is None else "-".join([str(RULES), mark, *_tables(sheet)])
+
+
+def _tables(sheet: Sheet) -> list[str]:
+    """The tables of the zones and holidays that a sheet asks for."""
+    whens = [override.when for period in sheet.periods for override in period.overrides]
+    zones = {zone for when in whens for zone in (when.tz, when.day_tz) if zone is not None}
+    asked = any(when.holidays or when.except_holidays for when in whens)
+    return tables(zones, holidays=asked)
 
 
 def _place(shelf: Shelf, day: Day, sheet: Sheet) -> Path:

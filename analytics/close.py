@@ -43,6 +43,7 @@ def content(shelf: Shelf, period: Period, version: str) -> Content:
             "rules": RULES,
             "ledger": born,
             "assumptions": shelf.assumptions,
+            "tables": shelf.tables,
             "sheets": _sheets(shelf.settings),
             "news": _news(news, period),
         },

@@ -98,6 +98,9 @@ def _why(old: Content, new: Content, settings: Settings) -> Iterator[dict[str, A
         yield {"input": "program", "what": f"the program's rules changed ({versions})"}
     elif before["assumptions"] != after["assumptions"] and not changes:
         yield {"input": "settings", "what": "a file that the settings name changed"}
+    if before.get("tables", after["tables"]) != after["tables"]:
+        what = "the table of the time zone or of the holidays changed with a program's version"
+        yield {"input": "program", "what": what}
     if old["report"]["quality"].get("damaged") != new["report"]["quality"].get("damaged"):
         yield {"input": "ledger", "what": "rows of the ledger were lost to damage or told again"}
 

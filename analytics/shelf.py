@@ -1,9 +1,10 @@
 """Days of the books on a shelf: built once, kept as Parquet, built again when news arrives.
 
 `derived/<day>/` beside the ledger holds a finished day's frames and facts, with a fingerprint of
-all that they rest on: the program's rules, the settings that cost depends on, and the running
-numbers of the news of its hours. A day that is not over is never kept. What a kept day holds by
-request is read only when asked for. The shelf can be deleted at any time.
+all that they rest on: the program's rules, the settings that cost depends on, the tables of time
+zones and holidays, and the running numbers of the news of its hours. A day that is not over is
+never kept. What a kept day holds by request is read only when asked for. The shelf can be deleted
+at any time.
 """
 
 import hashlib
@@ -31,6 +32,7 @@ from analytics.read import Ledger
 from analytics.rig import changes
 from analytics.utilization import Peak
 from collector.settings import Settings
+from collector.tables import tables_of_rig
 from collector.touched import HOUR_NS
 
 RULES = 14  # raise it whenever the same events and settings would give other figures
@@ -75,6 +77,7 @@ class Shelf:
         self.root = ledger.path / "derived"
         self._born, self._news = ledger.news()
         self._assumptions = _assumptions(settings, ledger)
+        self.tables = tables_of_rig(settings)
         self._found: dict[str, dict[str, Any]] = {}
         self._host: HostFacts | None = None
 
@@ -284,7 +287,7 @@ class Shelf:
         told = [number for (kind, hour), number in self._news.items()
                 if kind == "engine" and hour <= span.to_ns // HOUR_NS]  # fmt: skip
         news.append(("engine", 0, max(told, default=0)))
-        rests_on = [RULES, self._born, self._assumptions, span.from_ns, span.to_ns, news]
+        rests_on = [RULES, self._born, self._assumptions, self.tables, _key(span), news]
         rests_on += self._host_until(span, max(span.to_ns, sampled_until_ns))
         return _digest(json.dumps(rests_on).encode())
 

@@ -29,6 +29,7 @@ OLD: dict[str, Any] = {
         "rules": 2,
         "ledger": "aa",
         "assumptions": "1",
+        "tables": ["zone", "holidays 1"],
         "sheets": {"a/b": "x", "c/d": "y"},
         "news": {"attempt": [[496_000, 7], [496_001, 8]], "sample": [[496_000, 7]]},
     },
@@ -62,6 +63,7 @@ def test_the_same_figures_are_no_restatement_whatever_they_rest_on() -> None:
         "news": {},
         "sheets": {},
         "assumptions": "2",
+        "tables": [],
     }
     new["report"]["a figure of a newer program"] = 1
     del new["report"]["layers"]
@@ -117,6 +119,8 @@ def test_a_manifest_that_was_built_anew_and_other_rules_are_said() -> None:
     assert "built anew" in told["what"]
     (told,) = why(changed("inputs", "rules", to=3))
     assert told["input"] == "program"
+    (told,) = why(changed("inputs", "tables", to=["zone", "holidays 2"]))
+    assert told["what"].startswith("the table of the time zone or of the holidays changed")
     (told,) = why(changed("report", "quality", "damaged", to=["lost"]))
     assert "damage" in told["what"]
 

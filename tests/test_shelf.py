@@ -2,7 +2,10 @@
 
 import datetime as dt
 import random
+import zoneinfo
 from collections.abc import Callable
+from importlib import metadata
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,10 @@ from analytics.month import month
 from analytics.periods import Period, day_at, month_of
 from analytics.read import Ledger
 from analytics.shelf import Shelf
+from collector import tables
 from collector.events import Event
 from collector.settings import Electricity, Hardware, RigSettings, Settings
+from collector.settings_power import Window
 from collector.store import Store
 
 DAY = 86_400
@@ -220,6 +225,46 @@ def test_other_assumptions_build_other_days(kept: Ledger, counted: Any) -> None:
     assert counted() == 31
     assert two["cost_nano"]["capital"] * 2 == pytest.approx(one["cost_nano"]["capital"], abs=2)
     assert october(kept, rig()) == one
+
+
+def test_another_table_of_the_zone_builds_other_days(
+    kept: Ledger, counted: Any, tmp_path: Path
+) -> None:
+    """Another zone's table under the same name stands for a government's decision."""
+    one = october(kept, rig("Europe/Berlin"))
+    counted()
+    assert october(kept, rig("Europe/Berlin")) == one
+    assert counted() == 0
+    table = tmp_path / "zones" / "Europe" / "Berlin"
+    table.parent.mkdir(parents=True)
+    london = files("tzdata").joinpath("zoneinfo", "Europe", "London")
+    table.write_bytes(london.read_bytes())
+    try:
+        zoneinfo.reset_tzpath([str(tmp_path / "zones")])
+        two = october(kept, rig("Europe/Berlin"))
+    finally:
+        zoneinfo.reset_tzpath()
+    assert counted() == 31
+    assert two == one  # zones that are read already stay until the program ends
+
+
+def test_another_table_of_holidays_builds_other_days_where_a_tariff_asks_for_it(
+    kept: Ledger, counted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = Window(days="holidays", hours="0-24", price="0.1")
+    tariff = Electricity(
+        from_=dt.date(2026, 1, 1), price_per_kwh="0.20", windows=[window], holidays="US"
+    )
+    real = metadata.version
+    for made, built in ((rig(), 0), (msgspec.structs.replace(rig(), electricity=[tariff]), 31)):
+        october(kept, made)
+        counted()
+        with monkeypatch.context() as patch:
+            patch.setattr(metadata, "version", lambda of: "9" if of == "holidays" else real(of))
+            tables.version.cache_clear()
+            october(kept, made)
+        tables.version.cache_clear()
+        assert counted() == built
 
 
 def test_a_day_that_is_not_over_is_not_kept(kept: Ledger) -> None:
