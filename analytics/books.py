@@ -11,7 +11,6 @@ from analytics.card_time import card_time
 from analytics.electricity import HostEnergy
 from analytics.evidence import Evidence, gather
 from analytics.host import HostFacts, host_facts
-from analytics.intervals import subtract
 from analytics.periods import day_at
 from analytics.prefixes import RECALL_NS
 from analytics.read import Ledger
@@ -149,8 +148,10 @@ def _account(
 ) -> Books:
     shares = card_time(_clipped(rows, rig, *span))
     leaves = cost.time_leaves(states, shares)
-    up = subtract(evidence.host_known, evidence.host_off)
-    lines = [*capital.lines(settings, up, span[1]), *other_costs.lines(settings, span[1])]
+    lines = [
+        *capital.lines(settings, evidence.host_up, span[1]),
+        *other_costs.lines(settings, span[1]),
+    ]
     spread, unassigned = cost.line_leaves(lines, leaves, _bounds(*span))
     told = wall(settings, metered, *span)
     bare = out_of_service(rig, evidence, *span)

@@ -18,7 +18,7 @@ from analytics.cost import NO_REQUEST
 from analytics.electricity import priced
 from analytics.emitted import emitted
 from analytics.evidence import GAP_PERIODS
-from analytics.intervals import inside, union
+from analytics.intervals import clip, inside, measure, union
 from analytics.marginal import shared
 from analytics.periods import day_at
 from analytics.rent import unwitnessed_ns
@@ -58,10 +58,10 @@ class Day:
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
     facts: unassigned_nano (what no card in service carries, by category) and unassigned (its
-    energy, `_unassigned`), rent_unknown_ns (`rent.unwitnessed_ns`), resets, pending_ns, how the
-    host's energy is known (`_host`), gaps ([start, end] ns), clock_steps ([at, step] ns),
-    headroom_ns (at other gaps, `active_gap.headroom_ns`), concurrency (by pool), peaks (by card)
-    and routing (`routing.of_day`).
+    energy, `_unassigned`), rent_unknown_ns (`rent.unwitnessed_ns`), up_ns (`_up_ns`), resets,
+    pending_ns, how the host's energy is known (`_host`), gaps ([start, end] ns), clock_steps ([at,
+    step] ns), headroom_ns (at other gaps, `active_gap.headroom_ns`), concurrency (by pool), peaks
+    (by card) and routing (`routing.of_day`).
     """
 
     name: str
@@ -207,6 +207,7 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
         "rent_unknown_ns": unwitnessed_ns(
             settings, books.evidence.host_known, books.evidence.host_off, start, end
         ),
+        "up_ns": _up_ns(books, settings, start, end),
         "resets": len(resets),
         "pending_ns": _pending_ns(books, end),
         "recalls": not books.attempts.filter(pl.col("prefix").list.len() > 0).is_empty(),
@@ -219,6 +220,12 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
         "gaps": [[int(a), int(b)] for a, b in gaps],
         "peaks": {card: peak.as_dict() for card, peak in found.items()},
     }
+
+
+def _up_ns(books: Books, settings: Settings, start: int, end: int) -> tuple[int, int]:
+    """How long the host was known to be up from local midnight to the start and to the end."""
+    up, midnight = books.evidence.host_up, day_at(start, settings.zone).from_ns
+    return measure(clip(up, midnight, start)), measure(clip(up, midnight, end))
 
 
 def _unassigned(books: Books, start: int, end: int) -> dict[str, int | None]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analytics.intervals import EMPTY, Ints, fill_gaps, intersect, union, union_of
+from analytics.intervals import EMPTY, Ints, fill_gaps, intersect, subtract, union, union_of
 from analytics.rig import Card
 from collector.clock import SECOND_NS
 
@@ -32,6 +32,11 @@ class Evidence:
     def host_known(self) -> Ints:
         """When something on the host was seen alive."""
         return union_of([*self.busy.values(), *self.witnessed.values(), *self.sampled.values()])
+
+    @property
+    def host_up(self) -> Ints:
+        """When the host was known to be up."""
+        return subtract(self.host_known, self.host_off)
 
 
 def gather(

@@ -152,7 +152,7 @@ def summarize(
     throughput = document["layers"]["throughput"]
     counted["flags"] = flags(counted, reasons, found, throughput, embedding_ns(days))
     whole = ("the period", ratios, tokens["output"])
-    beside = declared_of(document, settings, period, now_ns)
+    beside = declared_of(document, settings, period, now_ns, days)
     check(document, [whole, *exact], _leaves(cells, work), beside)
     return document
 

@@ -63,6 +63,11 @@ def while_up(
     return booked
 
 
+def is_while_up(asset: Hardware) -> bool:
+    """Whether an asset is rented by the hour that the host is up."""
+    return asset.method == "rented" and asset.billed == "while_up"
+
+
 def _upto(intervals: Ints) -> Callable[[int], int]:
     """How much of a set lies before an instant, ns."""
     starts, ends = intervals[:, 0].tolist(), intervals[:, 1].tolist()
@@ -81,7 +86,7 @@ def unwitnessed_ns(settings: Settings, known: Ints, off: Ints, from_ns: int, to_
     told = union_of([known, off])
     total = 0
     for asset in settings.hardware:
-        if asset.method == "rented" and asset.billed == "while_up":
+        if is_while_up(asset):
             start = max(from_ns, settings.midnight_ns(asset.in_service))
             end = min(to_ns, settings.midnight_ns(asset.retired)) if asset.retired else to_ns
             total += max(end - start, 0) - measure(clip(told, start, max(start, end)))
@@ -96,6 +101,6 @@ def rent(asset: Hardware, settings: Settings, up: Ints, until_ns: int) -> Callab
     if asset.rate_per_month is not None:
         return floored(monthly(nano(asset.rate_per_month), *span, settings).upto)
     rate = nano(asset.rate_per_hour or "0")
-    if asset.billed == "while_up":
+    if is_while_up(asset):
         return while_up(rate, *span, up, settings)
     return floored(hourly(rate, *span).upto)

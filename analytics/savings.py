@@ -24,8 +24,9 @@ def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
     """For each sheet its months, the oldest first: bill, own cost and savings (None where not
     known), and the savings added up so far.
 
-    A sum leaves out the months whose saving is not known; its bound tells what that leaves open. A
-    month before the first event may have had requests: its bill is at least nothing.
+    A sum leaves out the months whose saving is not known, and is None where none is; its bound
+    tells what that leaves open. A month before the first event may have had requests: its bill is
+    not known, and it saved at least nothing less own cost.
     """
     lines: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     first = shelf.first_ns(*WATCHING)
@@ -73,23 +74,29 @@ def _point(
         "month": period.name,
         "requests": bill.requests,
         "unpriced_requests": bill.requests - bill.priced,
-        "bill_nano": nano,
+        "bill_nano": nano if watched else None,
     }
+    last = before[-1] if before else {}
     for kind in KINDS:
         cost, cost_at_least = own[kind]
         if cost is None and not bill.requests:
             cost, cost_at_least = 0, False  # no request, so nothing was drawn for any
         saved = None if nano is None or cost is None else nano - cost
-        last = before[-1] if before else {}
         more = bill.priced < bill.requests or not watched
         told = bound(more, cost_at_least) if saved is not None else "open"
         point |= {
             f"{kind}_nano": cost,
             f"saved_{kind}_nano": saved,
-            f"saved_{kind}_sum_nano": last.get(f"saved_{kind}_sum_nano", 0) + (saved or 0),
+            f"saved_{kind}_sum_nano": _sum(last.get(f"saved_{kind}_sum_nano"), saved),
             f"saved_{kind}_sum_bound": _both(last.get(f"saved_{kind}_sum_bound", "exactly"), told),
         }
     return point
+
+
+def _sum(before: int | None, more: int | None) -> int | None:
+    """What is known of two amounts together."""
+    told = [nano for nano in (before, more) if nano is not None]
+    return sum(told) if told else None
 
 
 def _both(one: str, other: str) -> str:

@@ -57,7 +57,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def around(amounts: Sequence[float]) -> list[float]:
     """A linear domain with zero in it and room for labels beyond both ends."""
-    low, high = min(0.0, *amounts), max(0.0, *amounts)
+    low, high = min([0.0, *amounts]), max([0.0, *amounts])
     room = (high - low) * 0.16 or 1.0
     return [low - room, high + room]
 

@@ -66,18 +66,26 @@ def payback(months: list[dict[str, Any]], sheet: str, currency: str) -> str:
     """The payback line in words."""
     first, last = months[0], months[-1]
     full, marginal = (
-        f"**{words.change(last[f'saved_{kind}_sum_nano'])} {currency}** against {kind} cost"
-        f"{BOUNDS[last[f'saved_{kind}_sum_bound']]}"
+        _saved(last[f"saved_{kind}_sum_nano"], last[f"saved_{kind}_sum_bound"], kind, currency)
         for kind in ("full", "marginal")
     )
-    told = (
-        f"Beside {plain(sheet)} the rig has saved since {words.month_name(first['month'])}: "
-        f"{full}, and {marginal}."
-    )
+    since = words.month_name(first["month"])
+    told = f"Beside {plain(sheet)}, since {since}: {full}, and {marginal}."
     missing = sum(month["saved_full_nano"] is None for month in months)
     if missing:
         told += f" In {words.count(missing, 'month')} no saving is known (hollow points)."
     return told
+
+
+def _saved(nano: int | None, bound: str, kind: str, currency: str) -> str:
+    """What was saved or lost; who saves at least −7 loses at most 7."""
+    if nano is None:
+        return f"what was saved against {kind} cost is not known"
+    if nano < 0:
+        bound = {"at least": "at most", "at most": "at least"}.get(bound, bound)
+    how = "lost" if nano < 0 else "saved"
+    amount = words.headline(abs(nano))
+    return f"**{amount} {currency}** {how} against {kind} cost{BOUNDS[bound]}"
 
 
 def even(curve: Mapping[str, Any] | None, sheet: Mapping[str, Any]) -> str:

@@ -43,7 +43,8 @@ def payback(months: list[dict[str, Any]], currency: str, colours: Palette) -> al
     shade = {"full": colours.own, "marginal": colours.api}
     zero = alt.Chart(inline([{"amount": 0}])).mark_rule(color=colours.quiet, size=1).encode(y=y)
     layers: list[Any] = [zero]
-    lower = min(KINDS, key=lambda kind: [row["amount"] for row in rows if row["kind"] == kind][-1])
+    ends = {row["kind"]: row["amount"] for row in rows}
+    lower = min(ends, key=lambda kind: ends[kind], default=None)
     for kind, colour in shade.items():
         own = [row for row in rows if row["kind"] == kind]
         base = alt.Chart(inline(own)).encode(x=x, y=y)
@@ -72,7 +73,7 @@ def payback(months: list[dict[str, Any]], currency: str, colours: Palette) -> al
 
 
 def payback_rows(months: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The drawn points, both lines one after the other."""
+    """The drawn points, both lines one after the other, each from the first known saving on."""
     return [
         {
             "kind": kind,
@@ -87,4 +88,5 @@ def payback_rows(months: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for kind in KINDS
         for entry in months
+        if entry[f"saved_{kind}_sum_nano"] is not None
     ]

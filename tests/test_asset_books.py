@@ -4,12 +4,14 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from rig.ledger import SECOND, START, attempt, heartbeats, ledger, settings
 
 from analytics.identities import BrokenIdentity, check
 from analytics.month import month
 from analytics.periods import Period, month_of
+from analytics.read import Ledger
 from analytics.render.report import as_text
 from collector.clock import from_ns
 from collector.events import Event, Host
@@ -118,6 +120,11 @@ def test_a_rent_while_up_costs_witnessed_time_and_says_what_nobody_witnessed(
     seen = heartbeats(0, 3600, ["on-A"])
     told = month(ledger(tmp_path / "ledger", [*seen, off]), made, period, period.to_ns + 10**15)
     assert told["cost_nano"]["capital"] == 3_620_000_000
+    cells = tmp_path / "ledger" / "derived" / "2026-10-05" / "cells.parquet"
+    idle = pl.when(pl.col("state") == "idle").then(1).otherwise(0)
+    pl.read_parquet(cells).with_columns(pl.col("capital_nano") + idle).write_parquet(cells)
+    with pytest.raises(BrokenIdentity, match=r"capital \+ other = as declared"):
+        month(Ledger(tmp_path / "ledger"), made, period, period.to_ns + 10**15)
     unknown = 24 * 3600 - 4 * 3600
     assert told["quality"]["rent_unknown_ns"] == unknown * SECOND
     assert (

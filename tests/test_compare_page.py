@@ -90,7 +90,8 @@ def test_every_figure_equals_the_json(config: Path, monkeypatch: pytest.MonkeyPa
             meet = sheet["break_even"]
             assert told[label] == compare_words.axis_figure(meet, axis), axis
         (line,) = (one for one in found["since_purchase"] if one["sheet"] == sheet["sheet"])
-        assert words.change(line["months"][-1]["saved_full_sum_nano"]) in text(at)
+        saved = line["months"][-1]["saved_full_sum_nano"]
+        assert f"**{words.headline(-saved)} USD** lost against full cost" in text(at)
         st.cache_data.clear()
     table = at.dataframe[0].value
     for figure, column in (
@@ -190,6 +191,18 @@ def months() -> list[dict[str, Any]]:
     ]
 
 
+def test_who_saves_at_least_a_loss_loses_at_most_it_and_what_is_not_known_is_no_zero() -> None:
+    told = months()
+    told[-1] |= {"saved_full_sum_bound": "at least", "saved_marginal_sum_nano": None}
+    assert compare_words.payback(told, "one", "USD").startswith(
+        "Beside one, since October 2026: **300 USD** lost against full cost at most, and what was"
+        " saved against marginal cost is not known."
+    )
+    nothing = [month | {"saved_full_sum_nano": None} for month in told[-1:]]
+    assert payback_chart.payback_rows(nothing) == []
+    payback_chart.payback(nothing, "USD", LIGHT).to_dict()
+
+
 @THEMES
 def test_every_chart_compiles_with_a_fixed_height(colours: Palette) -> None:
     found = comparison()
@@ -229,6 +242,6 @@ def test_a_month_that_is_not_known_is_hollow_and_told() -> None:
     assert [row["is_known"] for row in rows] == [True, False, True, False]
     assert [row["amount"] for row in rows] == [-300.0, -300.0, 12.0, 12.0]
     told = compare_words.payback(months(), "one", "USD")
-    assert "**\N{MINUS SIGN}300 USD** against full cost as far as known" in told
-    assert "**+12.0 USD** against marginal cost at least" in told
+    assert "**300 USD** lost against full cost as far as known" in told
+    assert "**12.0 USD** saved against marginal cost at least" in told
     assert "In 1 month no saving is known" in told

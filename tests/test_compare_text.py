@@ -60,13 +60,21 @@ FOUND: dict[str, Any] = MONTH | {
             "sheet": "an API",
             "months": [
                 {
+                    "month": "2026-09",
+                    "bill_nano": None,
+                    "full_nano": 5_000_000_000,
+                    "marginal_nano": 100_000_000,
+                    "saved_full_sum_nano": -5_000_000_000,
+                    "saved_marginal_sum_nano": -100_000_000,
+                },
+                {
                     "month": "2026-10",
                     "bill_nano": 2_500_000_000,
                     "full_nano": 10_000_000_000,
                     "marginal_nano": None,
                     "saved_full_sum_nano": -7_500_000_000,
-                    "saved_marginal_sum_nano": 0,
-                }
+                    "saved_marginal_sum_nano": None,
+                },
             ],
         }
     ],
@@ -83,8 +91,8 @@ EXPECTED = [
     "simulated cache 2.50",
     "same hits, at least 3.00",
     "no cache 5.00",
-    "saved, full, at least -7.50",
-    "saved, marginal, as far as known +2.00",
+    "lost, full, at most 7.50",
+    "saved, marginal, as far as known 2.00",
     "run it here or there, now 0.2500 1.2500 cheaper here",
     "Even, with everything else as measured",
     "hours per day 8.50",
@@ -100,9 +108,10 @@ EXPECTED = [
     "4 requests: no price for cached input: charged as input",
     "1 request could not be priced: input tokens are not known",
     "",
-    "Saved at an API since 2026-10, in EUR",
+    "Saved at an API since 2026-09, in EUR",
     "month bill full marginal full, so far marginal, so far",
-    "2026-10 2.50 10.00 unknown -7.50 0.00",
+    "2026-09 unknown 5.00 0.10 -5.00 -0.10",
+    "2026-10 2.50 10.00 unknown -7.50 unknown",
 ]
 
 

@@ -158,7 +158,7 @@ EXPECTED = """\
 | an API | simulated cache | 2.00 |
 |  | same hits | 3.00 |
 |  | no cache | 5.00 |
-|  | saved, full, at least | -7.00 |
+|  | lost, full, at most | 7.00 |
 |  | even at | 7.25 hours per day |
 |  | 2 requests could not be priced | input tokens are not known |
 

@@ -1,5 +1,6 @@
 """`rigledger prices` as it is typed: listing, costing, and sheets of one's own."""
 
+import datetime as dt
 import json
 import re
 import shlex
@@ -158,9 +159,10 @@ def test_an_import_lists_what_it_leaves_out_and_dates_what_changes(prices, tmp_p
         "other/b": entry,
     }
     file.write_text(json.dumps(models), encoding="utf-8")
-    status, out, err = prices("import", "litellm", str(file), "--only", "house/*")
+    october = ("--from", "2026-10-01T00:00Z")
+    status, out, err = prices("import", "litellm", str(file), "--only", "house/*", *october)
     assert status == 0
-    assert out.startswith("1 sheets read: 1 new, 0 with new prices, ")
+    assert out.startswith("1 sheet read: 1 new, 0 with new prices, ")
     assert err == "left out: output_cost_per_image: litellm/house/a\n"
     shown = prices("show", "litellm/house/a", "--json")[1]
     assert json.loads(shown)["left_out"] == ["output_cost_per_image"]
@@ -174,6 +176,23 @@ def test_an_import_lists_what_it_leaves_out_and_dates_what_changes(prices, tmp_p
     cost = ("cost", "litellm/house/a", "--input", "1000000", "--json", "--at")
     assert json.loads(prices(*cost, "2026-10-31T00:00Z")[1])["cost"] == "1"
     assert json.loads(prices(*cost, "2026-11-01T00:00Z")[1])["cost"] == "3"
+
+
+def test_an_import_without_a_date_prices_from_its_day_on_and_no_month_before(prices, tmp_path):
+    file = tmp_path / "models.json"
+    entry = {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}
+    file.write_text(json.dumps({"house/a": entry}), encoding="utf-8")
+    day = dt.datetime.now(dt.UTC).date()
+    out = prices("import", "litellm", str(file))[1]
+    assert "--from names another instant" in out
+    (period,) = json.loads(prices("show", "litellm/house/a", "--json")[1])["periods"]
+    since = dt.datetime.fromisoformat(period["from"])
+    assert since.time() == dt.time()
+    assert since.date() in {day, dt.datetime.now(dt.UTC).date()}
+    cost = ("cost", "litellm/house/a", "--input", "1000000", "--json")
+    assert json.loads(prices(*cost)[1])["cost"] == "1"
+    status, out, _ = prices(*cost, "--at", "2020-01-01T00:00Z")
+    assert (status, json.loads(out)["cost"]) == (1, None)
 
 
 @pytest.mark.parametrize(

@@ -132,17 +132,24 @@ def run_import(args: argparse.Namespace) -> int:
 
     from analytics.prices import own
     from analytics.prices.imported import left_out, read_list
+    from analytics.wording import counted
     from collector.settings import load
 
-    folder = load(args.config).sheet_folder()
-    sheets, left = read_list(args.kind, args.file, args.only, args.since)
+    settings, now = load(args.config), dt.datetime.now(dt.UTC)
+    folder = settings.sheet_folder()
+    today = dt.datetime.combine(now.astimezone(settings.zone).date(), dt.time(), settings.zone)
+    since = args.since or today
+    sheets, left = read_list(args.kind, args.file, args.only, since)
     for line in left_out(left):
         print(f"left out: {line}", file=sys.stderr)
     if not sheets:
         return _refuse(f"{args.file}: no model in it is sold by the token, or none is asked for")
     path = folder / f"{args.kind}.toml"
-    new, changed = own.merge(path, sheets, args.since or dt.datetime.now(dt.UTC))
-    print(f"{len(sheets)} sheets read: {new} new, {changed} with new prices, in {path}.")
+    new, changed = own.merge(path, sheets, args.since or now)
+    read = counted(len(sheets), "sheet")
+    print(f"{read} read: {new} new, {changed} with new prices, in {path}.")
+    if new and args.since is None:
+        print(f"New sheets price from {since.isoformat()} on; --from names another instant.")
     return 0
 
 

@@ -112,7 +112,7 @@ def _import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE")
     words = 'only models of this name or pattern, like "dashscope/*"; may be repeated'
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help=words)
-    words = "since when these prices count (default: new sheets since ever, changes since now)"
+    words = "since when these prices count (default: new sheets since today, changes since now)"
     parser.add_argument("--from", dest="since", type=instant_of, metavar="INSTANT", help=words)
 
 

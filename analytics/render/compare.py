@@ -75,10 +75,13 @@ def _bills(entry: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 def _saved(entry: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name in OWN:
         saved, bound = entry[f"savings_{name}_nano"], entry[f"savings_{name}_bound"]
-        if saved is not None:
-            yield f"saved, {name}{BOUNDS[bound]}", (f"{saved / 1e9:+,.2f}",)
+        if saved is not None and saved < 0:
+            yield f"lost, {name}{BOUNDS[LOST.get(bound, bound)]}", (_cents(-saved),)
+        elif saved is not None:
+            yield f"saved, {name}{BOUNDS[bound]}", (_cents(saved),)
 
 
+LOST = {"at least": "at most", "at most": "at least"}  # who saves at least −7 loses at most 7
 BOUNDS = {
     "exactly": "",
     "at least": ", at least",
