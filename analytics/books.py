@@ -33,11 +33,12 @@ class Books:
 
     attempts: as the ledger tells them; rows: attempts on cards (`timeline`) that reach into the
     span's days; states: segments (`partition`); intervals: between readings (`energy.readings`);
-    leaves: time (`cost.time_leaves`); money: cost leaves of every line; unassigned: cost without
-    capacity (line, category, bucket_ns, nano); card_energy: by card, bucket, state
-    (`energy.by_state`); host_energy: beyond the cards; rates: the tariff by bucket; wall: what the
-    meters told, metered: between their readings; host: what befell the host at any time
-    (`host.host_facts`); assigned: the engines in force; slots: from when each of them had how many.
+    leaves: time (`cost.time_leaves`); money: what they cost by line (`cost.MONEY`);
+    unassigned: cost without capacity (line, category, bucket_ns, nano); card_energy: by card,
+    bucket, state (`energy.by_state`); host_energy: beyond the cards; rates: the tariff by bucket;
+    wall: what the meters told, metered: between their readings; host: what befell the host at any
+    time (`host.host_facts`); assigned: the engines in force; slots: from when each of them had how
+    many.
     """
 
     from_ns: int

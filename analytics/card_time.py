@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from analytics.allocate import top_up
-from analytics.intervals import Ints
+from analytics.intervals import Ints, distinct
 from analytics.states import BUCKET_NS
 
 SCALE_BITS = 20
@@ -103,7 +103,7 @@ def _virtual_time(
 
     The running sum may wrap around int64; differences within a bucket stay exact (below 2⁶⁰).
     """
-    edges = np.union1d(starts, ends)
+    edges = distinct(np.concatenate((starts, ends)))
     came, went = (
         np.bincount(np.searchsorted(edges, at), minlength=len(edges)) for at in (compute, end)
     )

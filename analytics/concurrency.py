@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from analytics.books import Books
-from analytics.intervals import Ints, clip, inside, union
+from analytics.intervals import Ints, clip, distinct, inside, union
 
 Levels = dict[str, Any]  # at_once_ns by the number of requests as text, unknown_ns, slots
 
@@ -30,10 +30,10 @@ def _levels(books: Books, pool: str, from_ns: int, to_ns: int) -> Levels:
     served = clip(_spans(own), from_ns, to_ns)
     unseen = clip(_spans(own.filter(state="unknown")), from_ns, to_ns)
     # An odd attempt that was sent on after its end was never there.
-    there = pl.col("pool") == pool, pl.col("end_ns") > pl.col("start_ns")
-    rows = books.rows.filter(there).unique("request")
+    there = pl.col("pool") == pool, pl.col("end_ns") > pl.col("start_ns"), pl.col("card_no") == 0
+    rows = books.rows.filter(there)
     starts, ends = (np.sort(rows[column].to_numpy()) for column in ("start_ns", "end_ns"))
-    edges = np.unique(np.concatenate([starts, ends, served.ravel(), unseen.ravel()]))
+    edges = distinct(np.concatenate([starts, ends, served.ravel(), unseen.ravel()]))
     at, length = edges[:-1], np.diff(edges)
     count = np.searchsorted(starts, at, "right") - np.searchsorted(ends, at, "right")
     blank = (count == 0) & inside(unseen, at)

@@ -8,47 +8,70 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analytics.allocate import largest_remainder
+from analytics.allocate import largest_remainder, ordering
 from analytics.lines import Line, by_card
 
 NO_REQUEST = -1
-LEAF = ["card", "bucket_ns", "state", "request", "kind", "leaf"]
+PLACE = ["card", "bucket_ns"]
+CELL = [*PLACE, "state"]
+LEAF = [*CELL, "request", "kind"]
+MONEY = {"line": pl.String, "category": pl.String, "leaf": pl.Int64, "nano": pl.Int64}
 
 
 def time_leaves(segments: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     """Capacity cut to leaves: `LEAF` columns and ns; Σ ns per card and bucket is its capacity.
 
-    `leaf` is a leaf's number in the order of the other columns, hence of ties, and its row.
-    Busy time goes to the requests by card time; what none of them computed in is a busy leaf
-    without a request (`NO_REQUEST`, kind `unattributed`).
+    They stand in the order of these columns, hence of ties, and `leaf`, `cell` and `place` number
+    them, their `CELL` and their `PLACE` in it. Busy time goes to the requests by card time; what
+    none of them computed in is a busy leaf without a request (`NO_REQUEST`, kind `unattributed`).
     """
-    states = _time(segments, ["card", "bucket_ns", "state"])
-    taken = shares.group_by("card", "bucket_ns").agg(pl.col("ns").sum().alias("taken"))
-    states = states.join(taken, on=["card", "bucket_ns"], how="left")
+    states = _time(segments, CELL)
+    taken = shares.group_by(PLACE).agg(pl.col("ns").sum().alias("taken"))
+    states = states.join(taken, on=PLACE, how="left")
     rest = pl.when(pl.col("state") == "busy").then(pl.col("taken").fill_null(0)).otherwise(0)
     kind = pl.when(pl.col("state") == "busy").then(pl.lit("unattributed")).otherwise(pl.lit(""))
     alone = states.with_columns(
         ns=pl.col("ns") - rest, request=pl.lit(NO_REQUEST, dtype=pl.Int64), kind=kind
     ).filter(pl.col("ns") != 0)
     own = shares.with_columns(state=pl.lit("busy")).filter(pl.col("ns") > 0)
-    columns = [*LEAF[:-1], "ns"]
-    leaves = pl.concat([alone.select(columns), own.select(columns)]).sort(LEAF[:-1])
-    return leaves.with_columns(leaf=pl.int_range(pl.len()))
+    leaves = pl.concat([alone.select(*LEAF, "ns"), own.select(*LEAF, "ns")])
+    # To sort by one number is a tenth of the work of sorting by five columns.
+    leaves = leaves.with_columns(leaf=pl.Series(ordering(leaves, LEAF))).sort("leaf")
+    moved = pl.any_horizontal(pl.col(PLACE) != pl.col(PLACE).shift(1)).fill_null(False)
+    turned = (pl.col("state") != pl.col("state").shift(1)).fill_null(False)
+    return leaves.with_columns(
+        leaf=pl.int_range(pl.len()), place=moved.cum_sum(), cell=(moved | turned).cum_sum()
+    )
+
+
+def on_leaves(amounts: pl.DataFrame, leaves: pl.DataFrame, by: str) -> pl.DataFrame:
+    """The leaves with what is told once of each `cell` or each `place`: the columns of `amounts`
+    beside `CELL` or `PLACE`, None where nothing is told."""
+    keys = {"cell": CELL, "place": PLACE}[by]
+    known = leaves.unique(by, keep="first", maintain_order=True).select(keys)
+    told = known.join(amounts, on=keys, how="left", maintain_order="left").drop(keys)
+    return leaves.hstack(told[leaves[by].to_numpy()])
 
 
 def line_leaves(
     lines: Sequence[Line], leaves: pl.DataFrame, bounds: Sequence[int]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Assets and other costs on the leaves by time (line, category, `LEAF`, nano), and the
-    unassigned (line, category, bucket_ns, nano)."""
-    capacity = _sum(leaves, ["card", "bucket_ns"], "ns")
+    """Assets and other costs on the leaves by time (`MONEY`), and the unassigned (line, category,
+    bucket_ns, nano)."""
+    capacity = _sum(leaves, PLACE, "ns")
     assigned, unassigned = by_card(lines, capacity, bounds)
-    cost = assigned.join(leaves, on=["card", "bucket_ns"])
-    nano = largest_remainder(
-        cost, amount="nano", weight="ns", by=["number", "card", "bucket_ns"], order=["leaf"]
-    )
-    cost = cost.with_columns(nano=nano)
-    return cost.select("line", "category", *LEAF, "nano"), unassigned.drop("number")
+    money = [pl.DataFrame(schema=MONEY)]
+    for amounts in assigned.partition_by("number"):
+        money.append(split(amounts.drop("number"), leaves, "place", "ns"))
+    return pl.concat(money), unassigned.drop("number")
+
+
+def split(amounts: pl.DataFrame, leaves: pl.DataFrame, by: str, weight: str) -> pl.DataFrame:
+    """Amounts of money of one line by `cell` or `place` (`CELL` or `PLACE`, line, category, nano)
+    on the leaves by a weight of theirs: `MONEY`."""
+    found = on_leaves(amounts, leaves, by).drop_nulls("nano").filter(pl.col(weight) > 0)
+    nano = largest_remainder(found, amount="nano", weight=weight, by=[by], order=["leaf"])
+    return found.with_columns(nano=nano).select(*MONEY)
 
 
 def _time(segments: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

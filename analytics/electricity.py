@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from analytics.allocate import largest_remainder
-from analytics.cost import LEAF
+from analytics.cost import CELL, PLACE, on_leaves, split
 from analytics.intervals import inside
 from analytics.states import BUCKET_NS, UNASSIGNED
 from analytics.tariff import NO_RATE, Rate
 from analytics.wall import Wall, cut_at
 
-CELL = ["card", "bucket_ns", "state"]
 AMOUNTS = ("supplied_uj", "cards_uj", "energy_uj")
 LINES = ("cards' electricity", "host's electricity", "host's electricity, metered")
 
@@ -107,12 +106,12 @@ def _metered(
 def money(
     leaves: pl.DataFrame, card_energy: pl.DataFrame, host: HostEnergy, rates: Mapping[int, Rate]
 ) -> Iterator[pl.DataFrame]:
-    """What the energy costs, a frame per line: line, category, `LEAF`, nano."""
+    """What the energy costs, a frame per line: `MONEY`."""
     declared, metered = ~pl.col("metered"), pl.col("metered")
     told = host.places.drop_nulls("energy_uj")
     drawn = (card_energy, told.filter(declared), told.filter(metered))
     for line, energy in zip(LINES, drawn, strict=True):
-        yield _cost(line, on_leaves(energy, leaves), rates)
+        yield _cost(line, energy, leaves, rates)
 
 
 def unassigned(host: HostEnergy, rates: Mapping[int, Rate]) -> pl.DataFrame:
@@ -126,23 +125,29 @@ def unassigned(host: HostEnergy, rates: Mapping[int, Rate]) -> pl.DataFrame:
     return cost.select("line", "category", "bucket_ns", "nano").filter(pl.col("nano") != 0)
 
 
-def on_leaves(energy: pl.DataFrame, leaves: pl.DataFrame) -> pl.DataFrame:
-    """Energy of a card, bucket and state on its leaves by time: `LEAF` columns and energy_uj."""
-    found = energy.select(*CELL, "energy_uj").join(leaves, on=CELL)
-    share = largest_remainder(found, amount="energy_uj", weight="ns", by=CELL, order=["leaf"])
-    return found.with_columns(energy_uj=share).select(*LEAF, "energy_uj")
+def energy_leaves(energy: pl.DataFrame, leaves: pl.DataFrame) -> pl.DataFrame:
+    """The leaves with their part, by time, of what a cell drew (`CELL`, energy_uj); None where
+    that is not told."""
+    found = on_leaves(energy.select(*CELL, "energy_uj"), leaves, "cell")
+    told = found["energy_uj"].is_not_null()
+    share = largest_remainder(
+        found.filter(told), amount="energy_uj", weight="ns", by=["cell"], order=["leaf"]
+    )
+    return found.with_columns(energy_uj=found["energy_uj"].scatter(told.arg_true(), share))
 
 
-def _cost(line: str, energy: pl.DataFrame, rates: Mapping[int, Rate]) -> pl.DataFrame:
+def _cost(
+    line: str, energy: pl.DataFrame, leaves: pl.DataFrame, rates: Mapping[int, Rate]
+) -> pl.DataFrame:
     """Rounded once per card and bucket, then split by energy."""
-    by = ["card", "bucket_ns"]
-    drawn = energy.filter(pl.col("energy_uj") != 0).with_columns(size=pl.col("energy_uj").abs())
-    whole = drawn.group_by(by).agg(pl.col("energy_uj").sum())
-    cost = drawn.join(whole.select(*by, nano=priced(whole, rates)), on=by)
+    drawn = energy_leaves(energy, leaves)
+    drawn = drawn.with_columns(size=pl.col("energy_uj").abs().fill_null(0))
+    whole = drawn.filter(pl.col("size") > 0).group_by(PLACE).agg(pl.col("energy_uj").sum())
+    cost = whole.select(
+        *PLACE, line=pl.lit(line), category=pl.lit("energy"), nano=priced(whole, rates)
+    )
     # Of one line, a card and a bucket all leaves have one sign.
-    share = largest_remainder(cost, amount="nano", weight="size", by=by, order=["leaf"])
-    cost = cost.with_columns(nano=share, line=pl.lit(line), category=pl.lit("energy"))
-    return cost.select("line", "category", *LEAF, "nano")
+    return split(cost, drawn, "place", "size")
 
 
 def priced(energy: pl.DataFrame, rates: Mapping[int, Rate]) -> pl.Series:

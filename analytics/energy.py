@@ -16,7 +16,7 @@ import polars as pl
 from analytics.allocate import largest_remainder
 from analytics.evidence import GAP_PERIODS
 from analytics.host import UNDISTURBED, HostFacts
-from analytics.intervals import Ints
+from analytics.intervals import Ints, distinct
 from analytics.states import BUCKET_NS
 
 BRIDGED_NS = 2 * 96 * BUCKET_NS
@@ -142,16 +142,17 @@ def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) ->
 def _cut(intervals: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     """Cut bridged gaps at every bucket bound and all others at local midnight, by time."""
     start, end = pl.col("from_ns"), pl.col("at_ns")
-    bounds = pl.int_ranges(start // BUCKET_NS + 1, (end - 1) // BUCKET_NS + 1)
-    crossed = intervals.with_row_index("_row").with_columns(bound=bounds).explode("bound")
-    crossed = crossed.drop_nulls("bound").with_columns(bound=pl.col("bound") * BUCKET_NS)
+    low, high = start // BUCKET_NS + 1, (end - 1) // BUCKET_NS + 1
+    rows = intervals.with_row_index("_row")
+    crossed = rows.filter(high > low).with_columns(bound=pl.int_ranges(low, high)).explode("bound")
+    crossed = crossed.with_columns(bound=pl.col("bound") * BUCKET_NS)
     # Where the clocks skip midnight, the day begins at one.
     day, before = (_local(at, zone).dt.date() for at in ("bound", pl.col("bound") - 1))
     inner = crossed.filter(pl.col("gap") | (day != before)).select("_row", "bound")
-    outer = intervals.with_row_index("_row").select("_row", bound=start)
-    cut = pl.concat([outer, inner]).sort("_row", "bound")
-    cut = cut.join(intervals.with_row_index("_row"), on="_row", maintain_order="left")
-    until = pl.col("bound").shift(-1).over("_row").fill_null(end)
+    cut = pl.concat([rows.select("_row", bound=start), inner]).sort("_row", "bound")
+    cut = cut.join(rows, on="_row", maintain_order="left")
+    is_last = pl.col("_row") != pl.col("_row").shift(-1)
+    until = pl.when(is_last.fill_null(True)).then(end).otherwise(pl.col("bound").shift(-1))
     whole = (end - start).cast(pl.Int128)
 
     def upto(edge: pl.Expr) -> pl.Expr:
@@ -171,13 +172,13 @@ def _pieces(intervals: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
         own = segments.filter(pl.col("card") == key[0]).sort("start_ns")
         parts.append(_overlap(part.sort("from_ns"), own))
     pieces = pl.concat(parts).group_by("interval", "bucket_ns", "state").agg(pl.col("ns").sum())
-    pieces = pieces.join(intervals, on="interval", how="left")
     busy = pl.col("state") == "busy"
-    return pieces.with_columns(
-        busy_ns=pl.col("ns").filter(busy).sum().over("interval"),
-        mixed=busy.any().over("interval") & (~busy).any().over("interval"),
-        quiet=pl.col("state").is_in(IDLE_STATES).all().over("interval"),
+    found = pieces.group_by("interval").agg(
+        busy_ns=pl.col("ns").filter(busy).sum(),
+        mixed=busy.any() & (~busy).any(),
+        quiet=pl.col("state").is_in(IDLE_STATES).all(),
     )
+    return pieces.join(intervals, on="interval", how="left").join(found, on="interval", how="left")
 
 
 _PIECES = {"interval": pl.UInt32, "bucket_ns": pl.Int64, "state": pl.String, "ns": pl.Int64}
@@ -186,7 +187,7 @@ _PIECES = {"interval": pl.UInt32, "bucket_ns": pl.Int64, "state": pl.String, "ns
 def _overlap(intervals: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     start, end = intervals["from_ns"].to_numpy(), intervals["at_ns"].to_numpy()
     low, high = segments["start_ns"].to_numpy(), segments["end_ns"].to_numpy()
-    edges = np.unique(np.concatenate((start, end, low, high)))
+    edges = distinct(np.concatenate((start, end, low, high)))
     at, length = edges[:-1], np.diff(edges)
     within, which = _located(start, end, at)
     at, length, which = at[within], length[within], which[within]

@@ -67,9 +67,16 @@ def fill_gaps(intervals: Ints, gap_ns: int) -> Ints:
     return np.column_stack((intervals[first, 0], intervals[last, 1]))
 
 
+def distinct(values: Ints) -> Ints:
+    """Every value once, in order: by sorting, which for instants is faster than by hashing."""
+    ordered = np.sort(values)
+    found: Ints = ordered[np.concatenate(([True], ordered[1:] > ordered[:-1]))[: len(ordered)]]
+    return found
+
+
 def edges_of(sets: Iterable[Ints]) -> Ints:
     """Every start and end of several sets, sorted, each once."""
-    return np.unique(np.concatenate([EMPTY.ravel(), *(s.ravel() for s in sets)]))
+    return distinct(np.concatenate([EMPTY.ravel(), *(s.ravel() for s in sets)]))
 
 
 def inside(intervals: Ints, points: Ints) -> Flags:

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from analytics.allocate import largest_remainder
+from analytics.cost import CELL, on_leaves
 
-CELL = ["card", "bucket_ns", "state"]
 # In money; and the busy time of cells that tell any, and of those measured throughout.
 MARGINAL = ["marginal_nano", "marginal_known_ns", "marginal_whole_ns"]
 
@@ -38,11 +38,11 @@ def shared(leaves: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     it tells, all others have none."""
     whole = pl.col("known_ns") == pl.col("ns")
     cells = cells.filter(told()).select(*CELL, amount="marginal_nano", is_whole=whole)
-    parts = leaves.join(cells, on=CELL, how="left", maintain_order="left")
+    parts = on_leaves(cells, leaves, "cell")
     known = parts["amount"].is_not_null()
     nano = np.zeros(len(parts), dtype=np.int64)
     nano[known.to_numpy()] = largest_remainder(
-        parts.filter(known), amount="amount", weight="ns", by=CELL, order=["request", "kind"]
+        parts.filter(known), amount="amount", weight="ns", by=["cell"], order=["leaf"]
     )
     return parts.with_columns(
         marginal_nano=pl.Series(nano),

@@ -118,8 +118,9 @@ def _episode(books: Books, pool: str, idle: pl.DataFrame, start: int, end: int) 
 def _cost(books: Books, part: pl.DataFrame) -> int:
     """The episode's share of its stranded leaves' cost, by time within each leaf."""
     by = ["card", "bucket_ns"]
-    cost = books.money.filter(state="stranded").group_by(by).agg(pl.col("nano").sum())
-    whole = books.leaves.filter(state="stranded").group_by(by).agg(pl.col("ns").sum().alias("of"))
+    leaves = books.leaves.filter(state="stranded")
+    cost = leaves.join(books.money, on="leaf").group_by(by).agg(pl.col("nano").sum())
+    whole = leaves.group_by(by).agg(pl.col("ns").sum().alias("of"))
     share = part.group_by(by).agg(pl.col("ns").sum()).join(cost, on=by).join(whole, on=by)
     product = pl.col("nano").cast(pl.Int128) * pl.col("ns") // pl.col("of")
     return int(share.select(product.cast(pl.Int64).sum()).item() or 0)

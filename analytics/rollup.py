@@ -89,11 +89,11 @@ def ended(books: Books) -> pl.DataFrame:
     """The attempts as the ledger tells them (`ENDED`), with the first card of the rig that each
     ran on while it was in service, and whether there is any (`is_carded`), whether it is impossible
     (`is_odd`) and split into kinds (`is_split`)."""
-    names = ["source", "event_id"]
     served = pl.col("end_ns") > pl.col("begin"), pl.col("start_ns") < pl.col("end")
-    carded = books.rows.join(in_service(books.cards), on="card").filter(served)
-    first = carded.sort("request", "card_no").unique("request", keep="first")
-    carded = first.select(*names, "card", *RECALLED)
+    in_use = in_service(books.cards)
+    carded = books.rows.join(in_use, on="card", maintain_order="left").filter(served)
+    first = carded.unique("request", keep="first", maintain_order=True)
+    carded = first.select("request", "card", *RECALLED)
     since = pl.col("start_ns") - pl.col("received_at_ns")
     odd = (
         (pl.col("cache_read_tokens") > pl.col("input_tokens"))
@@ -104,7 +104,7 @@ def ended(books: Books) -> pl.DataFrame:
         | (pl.col("start_ns") + pl.col("wait_ns") > pl.col("end_ns"))
         | (since > pl.col("end_ns") - pl.col("received_at_ns"))
     )
-    told = books.attempts.join(carded, on=names, how="left", maintain_order="left")
+    told = books.attempts.join(carded, on="request", how="left", maintain_order="left")
     return told.with_columns(
         pl.col("recomputed_tokens", "evicted_tokens", "rewritten_tokens").fill_null(0),
         is_carded=pl.col("card").is_not_null(),

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from analytics.evidence import Evidence
-from analytics.intervals import Flags, Ints, edges_of, inside, subtract, union_of
+from analytics.intervals import Flags, Ints, distinct, edges_of, inside, subtract, union_of
 from analytics.rig import Card
 from collector.clock import SECOND_NS
 
@@ -63,7 +63,7 @@ def _segments(card: Card, evidence: Evidence, from_ns: int, to_ns: int) -> pl.Da
 
 def _cut(sets: Sequence[Ints], from_ns: int, to_ns: int) -> tuple[Ints, Ints]:
     """Starts and ends of [from_ns, to_ns) cut at 15-minute bounds and wherever a set changes."""
-    edges = np.union1d(edges_of(sets), buckets_between(from_ns, to_ns))
+    edges = distinct(np.concatenate((edges_of(sets), buckets_between(from_ns, to_ns))))
     edges = edges[(edges >= from_ns) & (edges <= to_ns)]
     return edges[:-1], edges[1:]
 

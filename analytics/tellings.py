@@ -31,7 +31,8 @@ TOKENS: Final = (
 
 
 def joined(tellings: pl.DataFrame) -> pl.DataFrame:
-    """One row per attempt, from rows of the query `attempts`; without the shared ids.
+    """One row per attempt, from rows of the query `attempts`; without the shared ids, and numbered
+    in the order of their names (`request`).
 
     An attempt bears the name (source, event_id) and the times of its nearest telling: a tap's, a
     router's, an engine log's, a plugin's, a trace's, any other's. What that one does not know is
@@ -44,11 +45,15 @@ def joined(tellings: pl.DataFrame) -> pl.DataFrame:
     tellings = tellings.with_columns(cached_is_estimated=estimate)
     shared = tellings.filter(pl.any_horizontal(pl.col(IDS).is_not_null()))
     if shared.is_empty():
-        return tellings.drop(IDS)
+        return _numbered(tellings.drop(IDS))
     alone = tellings.filter(pl.all_horizontal(pl.col(IDS).is_null())).drop(IDS)
     shared = shared.sort(_rank(), "source", "event_id").with_row_index("place")
     attempts = _merged(_attributed(shared)).select(alone.columns)
-    return pl.concat([alone, attempts]).sort("source", "event_id")
+    return _numbered(pl.concat([alone, attempts]).sort("source", "event_id"))
+
+
+def _numbered(attempts: pl.DataFrame) -> pl.DataFrame:
+    return attempts.with_columns(request=pl.int_range(pl.len()))
 
 
 def _rank() -> pl.Expr:

@@ -31,11 +31,11 @@ def timeline(
     many, in order of time; `before` are the attempts whose prefixes may have been computed again
     (`prefixes.recalled`).
 
-    Columns beside the attempt's own: `request` (its place in the order of (source, event_id)),
-    `card`, `card_no` and `n_cards` (its place and their number), `pool`, and the instants
-    `start_ns` ≤ `compute_ns` ≤ `split_ns` ≤ `end_ns`, with `first_kind` before the split and
-    `second_kind` after it. Of `fresh_tokens`, which no cache served, `recomputed_tokens` had been
-    computed before (and what else `prefixes.recalled` tells); `is_keyed` where it told prefixes.
+    Columns beside the attempt's own (`tellings.joined`): `card`, `card_no` and `n_cards` (its
+    place and their number), `pool`, and the instants `start_ns` ≤ `compute_ns` ≤ `split_ns` ≤
+    `end_ns`, with `first_kind` before the split and `second_kind` after it. Of `fresh_tokens`,
+    which no cache served, `recomputed_tokens` had been computed before (and what else
+    `prefixes.recalled` tells); `is_keyed` where it told prefixes.
     """
     placed = _with_cards(attempts, engines)
     compute = _compute_starts(placed, slots)
@@ -72,17 +72,15 @@ def _again(
 
 
 def _with_cards(attempts: pl.DataFrame, engines: Mapping[str, EngineSettings]) -> pl.DataFrame:
-    """Add each attempt's cards and pool, and its place in the tie-breaking order."""
-    rows = attempts.sort("source", "event_id").with_row_index("request")
+    """Add each attempt's cards and pool."""
     known = pl.DataFrame(
         [(name, list(engine.gpus), engine.pool_name) for name, engine in engines.items()],
         schema={"engine": pl.String, "assigned": pl.List(pl.String), "assigned_pool": pl.String},
         orient="row",
     )
-    rows = rows.join(known, on="engine", how="left", maintain_order="left")
+    rows = attempts.join(known, on="engine", how="left", maintain_order="left")
     told = pl.col("gpus").list.len() > 0
     return rows.with_columns(
-        pl.col("request").cast(pl.Int64),
         cards=pl.when(told).then("gpus").otherwise("assigned"),
         pool=pl.coalesce("assigned_pool", "engine"),
     ).drop("gpus", "assigned", "assigned_pool")
@@ -117,15 +115,29 @@ def _queue(start: Ints, end: Ints, slots: Sequence[tuple[int, int]]) -> Ints:
     if not slots:
         return start
     told = np.array([0, *(number for _, number in slots)], dtype=np.int64)
-    count = told[np.searchsorted([at for at, _ in slots], start, side="right")].tolist()
+    count = told[np.searchsorted([at for at, _ in slots], start, side="right")]
     most = max(number for _, number in slots)
     latest: list[int] = []  # the latest ends among those that arrived before, in order
-    compute = start.tolist()
-    for index, leaves in enumerate(end.tolist()):
-        slot = count[index]
-        if 0 < slot <= len(latest) and latest[-slot] > compute[index]:
+    compute = start.copy()
+    crowded = _crowded(start, end, count)
+    for index, came, leaves, slot in zip(
+        crowded.tolist(), *(part[crowded].tolist() for part in (start, end, count)), strict=True
+    ):
+        if 0 < slot <= len(latest) and latest[-slot] > came:
             compute[index] = latest[-slot]
         insort(latest, leaves)
         if len(latest) > most:
             del latest[0]
-    return np.array(compute, dtype=np.int64)
+    return compute
+
+
+def _crowded(start: Ints, end: Ints, slots: Ints) -> Ints:
+    """Where a queue may be: all requests, in order of arrival, of those stretches without a pause
+    in which any of them may have found as many there as its slots."""
+    end = np.maximum(start, end)
+    there = np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="left")
+    reached = np.maximum.accumulate(end)
+    stretch = np.cumsum(np.concatenate(([0], start[1:] >= reached[:-1])))[: len(start)]
+    is_crowded = np.zeros(len(start), dtype=bool)
+    is_crowded[stretch[(there >= slots) & (slots > 0)]] = True
+    return np.flatnonzero(is_crowded[stretch])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analytics.intervals import Ints, clip, measure, union
+from analytics.intervals import Ints, clip, distinct, measure, union
 from analytics.rig import Card
 from collector.clock import SECOND_NS
 
@@ -120,7 +120,7 @@ def _cumulative(emitting: pl.DataFrame, from_ns: int, to_ns: int) -> tuple[Ints,
     share = emitting["output_tokens"].to_numpy() / emitting["n_cards"].to_numpy()
     rate = share / (last - first)
     first, last = np.clip(first, from_ns, to_ns), np.clip(last, from_ns, to_ns)
-    edges = np.union1d(first, last)
+    edges = distinct(np.concatenate((first, last)))
     change = np.zeros(len(edges))
     np.add.at(change, np.searchsorted(edges, first), rate)
     np.add.at(change, np.searchsorted(edges, last), -rate)

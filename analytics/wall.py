@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from analytics.evidence import GAP_PERIODS
-from analytics.intervals import EMPTY, Ints, intersect, union, union_of
+from analytics.intervals import EMPTY, Ints, distinct, intersect, union, union_of
 from analytics.states import BUCKET_NS
 from collector.settings import Settings
 
@@ -123,7 +123,7 @@ def _pending(known: Ints, intervals: pl.DataFrame, to_ns: int) -> Ints:
 
 def cut_at(segments: pl.DataFrame, intervals: Sequence[Ints]) -> pl.DataFrame:
     """Segments (start_ns, end_ns and more) cut wherever one of the interval sets begins or ends."""
-    edges = np.unique(np.concatenate([np.ravel(part) for part in [EMPTY, *intervals]]))
+    edges = distinct(np.concatenate([np.ravel(part) for part in [EMPTY, *intervals]]))
     if not len(edges) or segments.is_empty():
         return segments
     start, end = segments["start_ns"].to_numpy(), segments["end_ns"].to_numpy()

@@ -162,9 +162,9 @@ def test_a_period_is_the_sum_of_its_parts(tmp_path: Path, seed: int) -> None:
     made = settings("A", "B", hardware=[PRICE], electricity=[POWER])
     middle = START + 1800 * SECOND
     leaf = ["line", "card", "bucket_ns", "state", "request", "kind"]
-    whole = keep_books(kept, made, START, HOUR.to_ns, LATER).money.drop("leaf").sort(leaf)
+    whole = _money(keep_books(kept, made, START, HOUR.to_ns, LATER), leaf).sort(leaf)
     parts = pl.concat(
-        keep_books(kept, made, low, high, LATER).money.drop("leaf")
+        _money(keep_books(kept, made, low, high, LATER), leaf)
         for low, high in ((START, middle), (middle, HOUR.to_ns))
     ).sort(leaf)
     assert whole.equals(parts)
@@ -196,8 +196,13 @@ def _by_request(books: Any) -> dict[tuple[Any, ...], int]:
     leaf = ["line", "card", "bucket_ns", "state", "request", "kind"]
     return {
         (*key[:4], names.get(key[4], ""), key[5]): nano
-        for *key, nano in books.money.select(*leaf, "nano").iter_rows()
+        for *key, nano in _money(books, leaf).iter_rows()
     }
+
+
+def _money(books: Any, leaf: list[str]) -> pl.DataFrame:
+    """What the leaves cost by line, with their names."""
+    return books.money.join(books.leaves, on="leaf").select(*leaf, "nano")
 
 
 def test_unknown_is_not_zero(tmp_path: Path) -> None:

@@ -199,9 +199,11 @@ def test_books_equal_the_second_set(tmp_path: Path, seed: int) -> None:
     assert energy == second.energy
 
     money: dict[Any, int] = defaultdict(int)
-    for line, card, bucket, state, request, kind, nano in books.money.select(
-        "line", "card", "bucket_ns", "state", "request", "kind", "nano"
-    ).iter_rows():
+    for line, card, bucket, state, request, kind, nano in (
+        books.money.join(books.leaves, on="leaf")
+        .select("line", "card", "bucket_ns", "state", "request", "kind", "nano")
+        .iter_rows()
+    ):
         money[line.split("'")[0], card, bucket, state, _name(books, request), kind] += nano
     expected: dict[Any, int] = defaultdict(int)
     for line, leaves in second.money.items():
