@@ -25,8 +25,8 @@ def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
     known), and the savings added up so far.
 
     A sum leaves out the months whose saving is not known, and is None where none is; its bound
-    tells what that leaves open. A month before the first event may have had requests: its bill is
-    not known, and it saved at least nothing less own cost.
+    tells what that leaves open. A month before the first event may have had requests: neither its
+    bill is known nor what it drew for them; against `full` it saved at least nothing less own cost.
     """
     lines: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     first = shelf.first_ns(*WATCHING)
@@ -79,7 +79,7 @@ def _point(
     last = before[-1] if before else {}
     for kind in KINDS:
         cost, cost_at_least = own[kind]
-        if cost is None and not bill.requests:
+        if cost is None and watched and not bill.requests:
             cost, cost_at_least = 0, False  # no request, so nothing was drawn for any
         saved = None if nano is None or cost is None else nano - cost
         more = bill.priced < bill.requests or not watched

@@ -297,9 +297,10 @@ def test_what_nobody_watched_leaves_the_payback_open(tmp_path: Path) -> None:
     september = line["months"][0]
     assert (september["month"], september["requests"]) == ("2026-09", 0)
     assert september["bill_nano"] is None
-    # 30 of the 1,461 days of the four years; nothing was drawn for any request that is known.
+    # 30 of the 1,461 days of the four years; what was drawn for its requests nobody knows.
     assert september["saved_full_sum_nano"] == -(17_000 * 10**9 * 30 // 1_461)
-    assert september["saved_marginal_sum_bound"] == "at least"
+    assert september["marginal_nano"] is september["saved_marginal_sum_nano"] is None
+    assert september["saved_marginal_sum_bound"] == "open"
     assert september["saved_full_sum_bound"] == "open"  # its electricity is not known either
 
 
