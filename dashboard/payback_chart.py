@@ -62,7 +62,7 @@ def payback(months: list[dict[str, Any]], currency: str, colours: Palette) -> al
             alt.Chart(inline(own[-1:]))
             .mark_text(
                 dy=17 if kind == lower else -15,
-                align="right" if len(own) > 1 else "center",
+                align="right" if len(labels) > 1 else "center",
                 font=FONT,
                 fontSize=13,
                 color=colour,
