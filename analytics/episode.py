@@ -8,7 +8,9 @@ import polars as pl
 from analytics.books import Books, keep_books
 from analytics.lanes import INSTANTS, on_lanes
 from analytics.requests import NAME
+from analytics.rig import changes
 from analytics.shelf import Shelf
+from analytics.states import BUCKET_NS
 from collector.clock import SECOND_NS
 
 PAD_NS: Final = 5 * SECOND_NS
@@ -37,7 +39,7 @@ def episode(shelf: Shelf, pool: str, from_ns: int, to_ns: int) -> Episode:
     """What happened on the cards of a pool (as `herding` names it) around a span."""
     pad = max(PAD_NS, (to_ns - from_ns) // 10)
     window = from_ns - pad, min(to_ns + pad, shelf.now_ns)
-    books = keep_books(shelf.ledger, shelf.settings, *window, shelf.now_ns)
+    books = keep_books(shelf.ledger, shelf.settings, *_bounds(shelf, window, to_ns), shelf.now_ns)
     cards = _cards(books, pool)
     there = pl.col("card").is_in(cards)
     near = books.rows.filter(there, pl.col("end_ns") > window[0], pl.col("start_ns") < window[1])
@@ -50,12 +52,28 @@ def episode(shelf: Shelf, pool: str, from_ns: int, to_ns: int) -> Episode:
     bars = on_lanes(near.head(BARS)).select(
         "card", "lane", "is_it", *NAME, "model", "session", *INSTANTS, "first_kind"
     )
-    stood_by = books.states.filter(
+    stranded = books.states.filter(
         there, pl.col("start_ns") < to_ns, pl.col("end_ns") > from_ns, state="stranded"
     )
-    stood_by = stood_by.sort("card", "start_ns").select("card", "start_ns", "end_ns")
     left_out = max(0, len(near) - BARS)
-    return Episode(cards, window, (from_ns, to_ns), bars, left_out, stood_by)
+    return Episode(cards, window, (from_ns, to_ns), bars, left_out, _whole(stranded))
+
+
+def _bounds(shelf: Shelf, window: tuple[int, int], to_ns: int) -> tuple[int, int]:
+    """The quarters of an hour that hold a window, up to where an engine changes its cards."""
+    low, high = window[0] // BUCKET_NS * BUCKET_NS, -(-window[1] // BUCKET_NS) * BUCKET_NS
+    cuts = [cut for cut in changes(shelf.settings) if low < cut < high]
+    before, after = [c for c in cuts if c < to_ns], [c for c in cuts if c >= to_ns]
+    return max([low, *before]), min([high, *after])
+
+
+def _whole(stranded: pl.DataFrame) -> pl.DataFrame:
+    """Segments that meet, as they do at each quarter of an hour, as one."""
+    stranded = stranded.sort("card", "start_ns")
+    apart = pl.col("start_ns") != pl.col("end_ns").shift(1).over("card")
+    run = apart.fill_null(True).cum_sum().over("card")
+    whole = stranded.with_columns(run=run).group_by("card", "run", maintain_order=True)
+    return whole.agg(pl.col("start_ns").min(), pl.col("end_ns").max()).drop("run")
 
 
 def _cards(books: Books, pool: str) -> list[str]:

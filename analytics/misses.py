@@ -35,8 +35,7 @@ def tables(books: Books, leaves: pl.DataFrame, ended: pl.DataFrame) -> dict[str,
 
     `leaves` (`rollup.leaves`) and `ended` (`rollup.ended`) are those of the day.
     """
-    parts = pl.concat([_tokens(ended), _leaves(books, leaves)], how="diagonal")
-    sums = parts.group_by("card", "cause").agg(pl.col(FIGURES).sum())
+    sums = _by(["card", "cause"], _tokens(ended), _leaves(books, leaves))
     keyed = ended.filter(pl.col("prefix").list.len() > 0)
     counts = keyed.group_by("card").agg(attempts=pl.len().cast(pl.Int64)).sort("card")
     return {
@@ -44,6 +43,27 @@ def tables(books: Books, leaves: pl.DataFrame, ended: pl.DataFrame) -> dict[str,
         "breaks": _breaks(ended),
         "keyed": counts.to_dicts(),
     }
+
+
+def of_one(books: Sequence[Books], ended: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """The misses of one attempt by cause (`FIGURES`), from its row of `rollup.ended` and the books
+    of each day that it was computed in; causes without any are left out."""
+    name = {column: ended[column].item() for column in ("source", "event_id")}
+    parts = [_tokens(ended)]
+    for each in books:
+        it = each.rows.filter(**name)["request"].unique()
+        own = each.leaves.filter(pl.col("request").is_in(it.implode()))
+        lines = each.money.filter(pl.col("leaf").is_in(own["leaf"].implode()))
+        nano = lines.group_by("leaf").agg(pl.col("nano").sum())
+        own = own.join(nano, on="leaf", how="left")
+        parts.append(_leaves(each, own.with_columns(pl.col("nano").fill_null(0))))
+    sums = _by(["cause"], *parts)
+    told = sums.filter(pl.any_horizontal(pl.col(FIGURES) != 0)).to_dicts()
+    return {row.pop("cause"): row for row in sorted(told, key=lambda r: CAUSES.index(r["cause"]))}
+
+
+def _by(keys: list[str], *parts: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat(parts, how="diagonal").group_by(keys).agg(pl.col(FIGURES).sum())
 
 
 def _tokens(ended: pl.DataFrame) -> pl.DataFrame:

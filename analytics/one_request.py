@@ -1,5 +1,6 @@
 """One request, opened: where it stood on its cards, among whom, what they drew, what it cost."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,8 +8,10 @@ from typing import Any, Final
 
 import polars as pl
 
+from analytics import decisions, misses
 from analytics.books import Books, keep_books
 from analytics.day import Day
+from analytics.identities import BrokenIdentity
 from analytics.lanes import INSTANTS, on_lanes
 from analytics.periods import day_at
 from analytics.requests import NAME, requests
@@ -18,15 +21,23 @@ from collector.clock import SECOND_NS
 
 AROUND_NS: Final = 15 * SECOND_NS
 NEIGHBOURS: Final = 80
+TOLD: Final = (
+    *NAME, "card", "is_split", "is_carded", "prefix", "input_tokens", "cache_read_tokens",
+    "recomputed_tokens", "evicted_tokens", "rewritten_tokens", "cached_is_estimated", "route",
+)  # fmt: skip
+CANDIDATE: Final = ("engine", "hit_tokens", "pending_tokens", "in_flight", "estimate_ms")
 UJ_PER_S_NS: Final = 1_000_000  # µJ × this ÷ ns is mW
 
 
 @dataclass(frozen=True)
 class Opened:
     """attempt: its row of `requests`, with time and money of all its days, fresh_tokens (neither
-    cached nor known to be recomputed; None where not known), its cards, and how long it waited,
-    computed before its first token and after it (wait_ns, first_ns, then_ns; None where it is on
-    no card).
+    cached nor known to be recomputed; None where not known), cached_is_estimated, its cards, and
+    how long it waited, computed before its first token and after it (wait_ns, first_ns, then_ns;
+    None where it is on no card).
+    decision: the routing decision behind it, None where it told none (`_decision`). misses: its
+    prompt tokens that no cache served, with the card time and money of computing them, by why
+    (`misses.CAUSES`); empty where no token was, or no first token parts prompt from answer.
     window: the [from, to) shown, ns.
 
     bars: it and its neighbours on these cards (card, lane, is_it, model, session, `INSTANTS`,
@@ -35,6 +46,8 @@ class Opened:
     """
 
     attempt: dict[str, Any]
+    decision: dict[str, Any] | None
+    misses: dict[str, dict[str, int]]
     window: tuple[int, int]
     bars: pl.DataFrame
     left_out: int
@@ -42,7 +55,10 @@ class Opened:
 
 
 def opened(shelf: Shelf, day: Day, source: str, event_id: str) -> Opened | None:
-    """An attempt that ended in a day; None where there is none of the name."""
+    """An attempt that ended in a day; None where there is none of the name.
+
+    Raises BrokenIdentity where its misses are not what its prompt took and cost.
+    """
     found = _row(day, source, event_id)
     if found is None:
         return None
@@ -56,7 +72,10 @@ def opened(shelf: Shelf, day: Day, source: str, event_id: str) -> Opened | None:
     attempt |= _phases(it)
     bars, left_out = _bars(books, it, window)
     watts = _watts(books, attempt["cards"], window)
-    return Opened(attempt, window, bars, left_out, watts)
+    ended = day.ended(*TOLD).filter(source=source, event_id=event_id)
+    attempt["cached_is_estimated"] = bool(ended["cached_is_estimated"].item())
+    missed = _missed(shelf, day, books, attempt, ended)
+    return Opened(attempt, _decision(ended), missed, window, bars, left_out, watts)
 
 
 def _row(day: Day, source: str, event_id: str) -> dict[str, Any] | None:
@@ -82,6 +101,43 @@ def _whole(shelf: Shelf, day: Day, found: Mapping[str, Any]) -> dict[str, Any]:
     attempt["fresh_tokens"] = given - cached - again if is_known else None
     attempt["recomputed_tokens"] = again if is_known and _is_keyed(day, name) else None
     return attempt
+
+
+def _decision(ended: pl.DataFrame) -> dict[str, Any] | None:
+    """The decision of an attempt as `decisions.told` has it, and its candidates as they were told
+    (engine, hit_tokens, pending_tokens, in_flight, estimate_ms; None not told)."""
+    told = decisions.told(ended)
+    if told.is_empty():
+        return None
+    route = json.loads(ended["route"].item())
+    weighed = [
+        {name: each.get(name) for name in CANDIDATE} for each in route.get("candidates") or ()
+    ]
+    return {**told.row(0, named=True), "candidates": weighed}
+
+
+def _missed(
+    shelf: Shelf, day: Day, books: Books, attempt: Mapping[str, Any], ended: pl.DataFrame
+) -> dict[str, dict[str, int]]:
+    """Why its prompt was computed, over all days in which it was."""
+    every = [books]
+    if attempt["ns"] is not None and attempt["received_ns"] < day.from_ns:
+        since = day_at(attempt["received_ns"], shelf.settings.zone).from_ns
+        every += [
+            keep_books(shelf.ledger, shelf.settings, each.from_ns, each.to_ns, shelf.now_ns)
+            for each in shelf.days(since, day.from_ns)
+        ]
+    found = misses.of_one(every, ended)
+    for kind, causes in misses.KINDS.items():
+        for figure in ("ns", "nano"):
+            parts = sum(found[cause][figure] for cause in causes if cause in found)
+            if parts != (attempt[f"{kind}_{figure}"] or 0):
+                name = f"{attempt['source']}/{attempt['event_id']}"
+                raise BrokenIdentity(
+                    f"misses of {name}: Σ {' + '.join(causes)} = {kind}, {figure}: "
+                    f"{parts} ≠ {attempt[f'{kind}_{figure}']}"
+                )
+    return found
 
 
 def _is_keyed(day: Day, name: dict[str, str]) -> bool:

@@ -56,6 +56,9 @@ DECISION = (
     "the time to the first token as estimated."
 )
 PREDICTED = "Tokens of this prompt that the router believed to be cached on the chosen card."
+PENDING = "Uncached tokens of other requests there that were not yet at their first token."
+IN_FLIGHT = "Requests that were on it, waiting or computing."
+ESTIMATE = "Time to the first token there, as the router estimated it when it chose."
 REPORTED = "Tokens of this prompt that the engine reported as cached."
 ESTIMATED = (
     "The engine reported no hit. This is what the time to the first token leaves to it, at the "

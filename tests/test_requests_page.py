@@ -1,5 +1,6 @@
 """The requests page over a real ledger, without a browser."""
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import streamlit as st
-from rig import page
+from rig import month_page, page
 from rig.ledger import SECOND, attempt, sample
 from streamlit.testing.v1 import AppTest
+from test_routing_page import events as decided
 
 from analytics.one_request import Opened, opened
 from analytics.periods import day_at, month_of
@@ -155,6 +157,33 @@ def test_one_is_opened_by_its_address(config: Path, monkeypatch: pytest.MonkeyPa
     assert all(len(metric.help) > 20 for metric in at.metric)
 
 
+def test_an_opened_request_tells_its_decision_and_its_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = month_page.write(tmp_path, told=decided())
+    at = visit(config, monkeypatch, day=DAY, request="test/2")
+    told, said = figures(at), text(at)
+    assert "estimated_wait** chose **on-B**, as the deepest part of this prompt" in said
+    assert "In the shadow, round_robin would have chosen on-A." in said
+    assert (told["cached, predicted"], told["cached, reported"]) == ("100", "0")
+    assert told["than estimated elsewhere"] == "0.50 s later"
+    (weighed,) = [frame.value for frame in at.dataframe if "pending" in frame.value]
+    assert weighed.to_dict("list") == {
+        "engine": ["on-A", "on-B"], "was": ["shadow's", "chosen"], "hit": [60, 0],
+        "pending": [5, 0], "in flight": [2, 0], "estimate": [0.04, 0.09],
+    }  # fmt: skip
+    (missed,) = [frame.value for frame in at.dataframe if "why computed" in frame.value]
+    assert missed["why computed"].to_list() == ["computed on another card", "new"]
+    assert missed["tokens"].to_list() == [200, 100]
+    assert missed["card time"].to_list() == ["6.67 s", "3.33 s"]
+    # Whose hit was only estimated says so, wherever it stands.
+    at = visit(config, monkeypatch, day=DAY, request="test/4")
+    assert [m.value for m in at.metric if m.label == "cached, estimated"] == ["200", "200"]
+    # One that told no decision has none.
+    said = text(visit(config, monkeypatch, day=DAY, request="test/q2"))
+    assert "Why it ran here" not in said
+
+
 def test_a_name_that_is_not_there_says_so(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("test/nobody", "nonsense", "/", "test/next"):
         at = visit(config, monkeypatch, day=DAY, request=name)
@@ -204,7 +233,7 @@ def test_power_that_is_not_known_is_hatched(config: Path) -> None:
     rows = request_charts.watt_rows(found, list(request_charts.blocks_of(found)))
     assert {row["watts"] for row in rows} == {300.0}
     gap = found.watts[:1].with_columns(mw=None)
-    unknown = Opened(found.attempt, found.window, found.bars, 0, gap)
+    unknown = dataclasses.replace(found, watts=gap)
     (row,) = request_charts.watt_rows(unknown, list(request_charts.blocks_of(unknown)))
     assert (row["watts"], row["text"]) == (None, words.UNKNOWN)
 

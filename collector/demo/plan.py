@@ -12,19 +12,21 @@ MINUTE_NS = 60_000_000_000
 
 @dataclass(frozen=True)
 class Project:
-    """Whose work it is, and the tokens of the system prompt and tools that its agents share."""
+    """Whose work it is, the tokens of the system prompt and tools that its agents share, and how
+    many the router counts for a hundred tokens of its prompts."""
 
     name: str
     key: str
     shared_tokens: int
     weight: int
+    counted: int
 
 
 PROJECTS = (
-    Project("web shop", "workstation", 15_900, 5),
-    Project("data cleaning", "workstation", 12_300, 3),
-    Project("code review", "laptop", 18_600, 4),
-    Project("garden app", "laptop", 9_800, 1),
+    Project("web shop", "workstation", 15_900, 5, 97),
+    Project("data cleaning", "workstation", 12_300, 3, 106),
+    Project("code review", "laptop", 18_600, 4, 101),
+    Project("garden app", "laptop", 9_800, 1, 93),
 )
 
 

@@ -14,6 +14,8 @@ PREFILL_TOKENS_PER_SECOND = 3_000
 # Two slots of a card together make 200 output tokens a second; one alone is hardly faster.
 SHARED_TOKENS_PER_SECOND, ALONE_TOKENS_PER_SECOND = 100, 112
 CACHE_HOLDS_NS = 600 * SECOND_NS
+# A router hears of nothing that a cache drops.
+BELIEF_HOLDS_NS = 1_500 * SECOND_NS
 STAYS_HOME = 0.75
 ABORTS, FAILS = 0.012, 0.004
 
@@ -145,7 +147,7 @@ def _reason(branch: _Branch, chosen: int) -> str:
 def _seen(at_ns: int, branch: _Branch, index: int, card: _Card) -> Candidate:
     """A card at the instant of a decision: what is there, and how long this one would wait."""
     card.there = [other for other in card.there if other.end_ns > at_ns]
-    hit_tokens = _cached(at_ns, branch, index, card)
+    hit_tokens = _believed(at_ns, branch, index, card)
     new_tokens = branch.context_tokens - hit_tokens
     wait_ms = max(0, min(card.free_ns) - at_ns) // 1_000_000
     return Candidate(
@@ -158,6 +160,16 @@ def _seen(at_ns: int, branch: _Branch, index: int, card: _Card) -> Candidate:
         in_flight=len(card.there),
         estimate_ms=wait_ms + new_tokens * 1_000 // PREFILL_TOKENS_PER_SECOND,
     )
+
+
+def _believed(at_ns: int, branch: _Branch, index: int, card: _Card) -> int:
+    """Prompt tokens that the router believes to be cached on a card, by its own count."""
+    project = branch.burst.project
+    until_ns = card.warm_until_ns.get(project.name, 0) - CACHE_HOLDS_NS + BELIEF_HOLDS_NS
+    tokens = branch.cached_tokens if branch.home == index else 0
+    if at_ns < until_ns:
+        tokens = max(tokens, project.shared_tokens)
+    return min(tokens * project.counted // 100, branch.context_tokens - 1)
 
 
 def _cached(start_ns: int, branch: _Branch, chosen: int, card: _Card) -> int:

@@ -10,6 +10,8 @@ from analytics.one_request import Opened
 from collector.settings import Settings
 from dashboard import meanings, request_charts, request_words, words
 from dashboard.palette import Palette
+from dashboard.routing_meanings import ESTIMATED
+from dashboard.views import decision
 
 
 def show(
@@ -26,6 +28,7 @@ def show(
     if attempt["cards"]:
         _line(found, settings, cards, colours)
     _money(attempt, settings.rig.currency)
+    decision.show(found, settings.rig.currency, _places())
     _bills(bills, settings.rig.currency)
 
 
@@ -39,10 +42,12 @@ def _figures(attempt: dict[str, Any]) -> None:
     for place, (label, ns, meaning) in zip(_places(), times, strict=True):
         told = words.UNKNOWN if ns is None else request_charts.short(ns)
         place.metric(label, told, help=meaning)
+    guessed = attempt["cached_is_estimated"]
+    cached = ("cached, estimated", ESTIMATED) if guessed else ("cached", meanings.CACHED)
     tokens = (
         ("new input tokens", "fresh_tokens", meanings.NEW),
         ("recomputed", "recomputed_tokens", meanings.RECOMPUTED),
-        ("cached", "cache_read_tokens", meanings.CACHED),
+        (cached[0], "cache_read_tokens", cached[1]),
         ("output tokens", "output_tokens", meanings.GENERATED),
     )
     for place, (label, name, meaning) in zip(_places(), tokens, strict=True):
