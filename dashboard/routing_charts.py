@@ -105,7 +105,7 @@ def hits(pairs: list[dict[str, Any]], colours: Palette) -> alt.LayerChart:
     top = max([max(row["predicted"], row["actual"]) for row in rows], default=0.0) * 1.08 or 1.0
     scale = alt.Scale(domain=[-top * 0.03, top], nice=False, zero=False)
     axis_x, axis_y = numbers_axis(colours), numbers_axis(colours)
-    axis_x["format"] = axis_y["format"] = "~s"
+    axis_x["labelExpr"] = axis_y["labelExpr"] = "datum.value ? format(datum.value, '~s') : '0'"
     x = alt.X("predicted:Q", title="predicted to be cached, tokens", scale=scale, axis=axis_x)
     y = alt.Y("actual:Q", title="reported as cached, tokens", scale=scale, axis=axis_y)
     most = max([row["decisions"] for row in rows], default=1)
@@ -228,7 +228,7 @@ def regrets(bins: list[dict[str, Any]], colours: Palette) -> alt.LayerChart:
     expression = " ".join(f"datum.value == {at} ? '{text}' :" for at, text in labels.items())
     x = alt.X(
         "start:Q",
-        title="first token later than another card was estimated to need (log scale)",
+        title="later than estimated elsewhere (log scale)",
         scale=alt.Scale(domain=[-reach - 0.6, reach + 0.6], nice=False),
         axis=alt.Axis(
             values=list(labels), labelExpr=f"{expression} ''", grid=False, **axis_look(colours)

@@ -58,7 +58,8 @@ def hits(told: Told) -> str:
     return (
         f"{words.count(found['decisions'], 'decision')} told both: predicted were "
         f"{words.count(predicted, 'token')}, found {words.count(actual)}, {ratio} of them. "
-        f"On the dashed line a hit was as predicted, below it less was found.{estimated(told)}"
+        "On the dashed line a hit was as predicted, below it less was found; the larger a circle, "
+        f"the more decisions.{estimated(told)}"
     )
 
 
@@ -86,8 +87,8 @@ def regret(told: Told) -> str:
     return (
         f"In **{words.count(found['regretted'])}** of {words.count(found['decisions'])} decisions "
         f"({words.share(found['regretted'] / found['decisions'])}) the first token came later than "
-        f"another card was estimated to need, by {mean:.1f} s on average. The others, paler, were "
-        f"sooner.{apart}"
+        f"another card was estimated to need, by {mean:.1f} s on average; the others, in grey, "
+        f"did not.{apart}"
     )
 
 
@@ -124,7 +125,7 @@ def causes(month: Told) -> str:
     share = words.share(sum(again) / whole) if whole > 0 else words.UNKNOWN
     line = (
         f"Computing prompts cost {money(month, whole)} {month['currency']}; **{share}** of it for "
-        "what some cache had held, dark here."
+        "what some cache had held, in blue."
     )
     untold = told["untold"]
     if untold["tokens"]:

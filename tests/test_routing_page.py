@@ -223,7 +223,7 @@ def test_charts_compile_with_a_fixed_height_and_name_their_units(
     ]  # fmt: skip
     for name, among in zip(
         ("share of the day's requests", "predicted to be cached, tokens",
-         "first token later than another card was estimated to need (log scale)",
+         "later than estimated elsewhere (log scale)",
          "cost of computing it, USD", "seconds since it began at 08:00:00"),
         titles,
         strict=True,

@@ -1,6 +1,5 @@
 """One request: its bar among its neighbours, its tokens, its money, and its bills elsewhere."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -12,6 +11,7 @@ from dashboard import meanings, request_charts, request_words, words
 from dashboard.palette import Palette
 from dashboard.routing_meanings import ESTIMATED
 from dashboard.views import decision
+from dashboard.views.places import four_places
 
 
 def show(
@@ -28,7 +28,7 @@ def show(
     if attempt["cards"]:
         _line(found, settings, cards, colours)
     _money(attempt, settings.rig.currency)
-    decision.show(found, settings.rig.currency, _places())
+    decision.show(found, settings.rig.currency, four_places())
     _bills(bills, settings.rig.currency)
 
 
@@ -39,7 +39,7 @@ def _figures(attempt: dict[str, Any]) -> None:
         ("to the first token", attempt["first_ns"], meanings.FIRST),
         ("card time", attempt["ns"], meanings.CARD_TIME),
     )
-    for place, (label, ns, meaning) in zip(_places(), times, strict=True):
+    for place, (label, ns, meaning) in zip(four_places(), times, strict=True):
         told = words.UNKNOWN if ns is None else request_charts.short(ns)
         place.metric(label, told, help=meaning)
     guessed = attempt["cached_is_estimated"]
@@ -50,15 +50,8 @@ def _figures(attempt: dict[str, Any]) -> None:
         (cached[0], "cache_read_tokens", cached[1]),
         ("output tokens", "output_tokens", meanings.GENERATED),
     )
-    for place, (label, name, meaning) in zip(_places(), tokens, strict=True):
+    for place, (label, name, meaning) in zip(four_places(), tokens, strict=True):
         place.metric(label, words.count(attempt[name]), help=meaning)
-
-
-def _places() -> Iterator[Any]:
-    """Four places side by side, or two and two where there is no room."""
-    left, right = st.columns(2)
-    for half in (left, right):
-        yield from half.columns(2, wrap=False)
 
 
 def _line(found: Opened, settings: Settings, cards: dict[str, str], colours: Palette) -> None:

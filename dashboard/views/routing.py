@@ -15,6 +15,7 @@ from dashboard import routing_sentences as said
 from dashboard.meanings import CSV
 from dashboard.palette import Palette, of_cards, palette
 from dashboard.views import empty, episodes, legend, live
+from dashboard.views.places import four_places
 
 
 def show(told: Overview, _trend: list[dict[str, Any]], settings: Settings) -> None:
@@ -76,8 +77,8 @@ def answer(month: dict[str, Any]) -> None:
         name = sentences.plain(shadow[0]["shadow_policy"])
         agreed = _share(shadow[0], "agreed", "decisions")
         figures.append((f"as {name} would have", agreed, meanings.AGREED))
-    for column, (label, figure, meaning) in zip(st.columns(len(figures)), figures, strict=True):
-        column.metric(label, figure, help=meaning)
+    for place, (label, figure, meaning) in zip(four_places(), figures, strict=False):
+        place.metric(label, figure, help=meaning)
 
 
 def _share(told: dict[str, Any] | None, part: str, whole: str) -> str:
