@@ -9,6 +9,7 @@ import streamlit as st
 from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
 from dashboard import loaders, sentences, words
+from dashboard.pages import PAGES
 from dashboard.views import compare, cost, empty, overview, requests, routing, utilization
 from dashboard.views import settings as settings_page
 
@@ -34,14 +35,10 @@ def main() -> None:
     """Draw the header and run the chosen page."""
     st.set_page_config(page_title="rigledger", page_icon=str(MARK), layout="wide")
     st.html(STYLE)
+    runs = (_overview, _cost, _utilization, _compare, _routing, _requests, _settings)
     pages = [
-        st.Page(_overview, title="Overview", url_path="overview", default=True),
-        st.Page(_cost, title="Cost", url_path="cost"),
-        st.Page(_utilization, title="Utilization", url_path="utilization"),
-        st.Page(_compare, title="Compare", url_path="compare"),
-        st.Page(_routing, title="Routing", url_path="routing"),
-        st.Page(_requests, title="Requests", url_path="requests"),
-        st.Page(_settings, title="Settings", url_path="settings"),
+        st.Page(run, title=name.capitalize(), url_path=name, default=name == PAGES[0])
+        for name, run in zip(PAGES, runs, strict=True)
     ]
     st.navigation(pages, position="top").run()
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collector.settings import Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-APP = Path(__file__).with_name("app.py")
+APP = Path(__file__).with_name("server.py")
 
 # What the server is told, on the command line, since a wheel carries no .streamlit/ folder.
 # The same values stand in .streamlit/config.toml for those who start the pages by hand.

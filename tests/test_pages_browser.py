@@ -74,6 +74,9 @@ def test_the_pages_fit_and_keep_the_month(
             assert shown.evaluate("document.documentElement.scrollWidth") <= width, name
             for faults in (SCROLLED, CLIPPED, OVERLAPS):
                 assert shown.evaluate(faults) == [], name
+        # Its own address opens a page as well, without a complaint.
+        shown.goto(shown.url)
+        shown.get_by_role("button", name=LAST_WORDS).wait_for(timeout=60_000)
         hosts = {urlsplit(u).hostname for u in visit.asked if not u.startswith(("data:", "blob:"))}
         assert hosts == {"127.0.0.1"}
         assert visit.complaints == []

@@ -166,7 +166,7 @@ def test_an_opened_request_tells_its_decision_and_its_misses(
     assert "estimated_wait** chose **on-B**, as the deepest part of this prompt" in said
     assert "In the shadow, round_robin would have chosen on-A." in said
     assert (told["cached, predicted"], told["cached, reported"]) == ("100", "0")
-    assert told["than estimated elsewhere"] == "0.50 s later"
+    assert told["against the quickest other"] == "0.50 s later"
     (weighed,) = [frame.value for frame in at.dataframe if "pending" in frame.value]
     assert weighed.to_dict("list") == {
         "engine": ["on-A", "on-B"], "was": ["shadow's", "chosen"], "hit": [60, 0],

@@ -175,6 +175,26 @@ def test_a_month_without_requests_says_so(config: Path, monkeypatch: pytest.Monk
     assert "No requests in November 2026" in rig.text(at)
 
 
+def test_the_address_names_the_episode_that_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The half minute is the dearest; twenty seconds later that morning are asked for."""
+    later = [attempt(f"p{n}", 600, 620, wait_ns=0) for n in range(2)]
+    later.append(attempt("p2", 600, 630, wait_ns=20 * SECOND))
+    config = rig.write(tmp_path, told=[*events(), *later])
+    monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
+    (dearest, other) = rig.document(config)["routing"]["herding"]["episodes"]
+    assert dearest["cost_nano"] > other["cost_nano"]
+    at = AppTest.from_string(rig.SCRIPT.format(name="routing", month="2026-10"), default_timeout=60)
+    at.query_params["episode"] = f"{other['pool']}/2026-10-05T08:10:00Z"
+    assert "08:10:00, for 20 s: 1 request waited on on-A" in rig.text(at.run())
+    assert at.dataframe[1].value["lasted"].to_list() == ["30 s", "20 s"]
+    # One that is not there is none: the dearest is open, and the address names no other.
+    at.query_params["episode"] = "nonsense"
+    assert "08:00:00, for 30 s" in rig.text(at.run())
+    assert "episode" not in at.query_params
+
+
 def opened(config: Path) -> Any:
     settings: Settings = load(config)
     shelf = Shelf(Ledger(settings.store_path()), settings, now_ns())

@@ -42,7 +42,7 @@ def _decision(told: dict[str, Any], places: Iterator[Any]) -> None:
     figures = (
         ("cached, predicted", words.count(told["hit_tokens"]), meanings.PREDICTED),
         (label, words.count(actual), meaning),
-        ("than estimated elsewhere", decision_words.regret(told["regret_ms"]), meanings.REGRET),
+        ("against the quickest other", decision_words.regret(told["regret_ms"]), meanings.REGRET),
     )
     for place, (name, figure, meaning) in zip(places, figures, strict=False):
         place.metric(name, figure, help=meaning)

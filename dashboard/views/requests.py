@@ -11,6 +11,7 @@ from collector.settings import Settings
 from dashboard import loaders, lookups, meanings, request_words, words
 from dashboard.palette import palette
 from dashboard.views import empty, one_request
+from dashboard.views.places import four_places
 
 ROWS = 200
 OPENED, LISTED = "request", "listed"
@@ -43,13 +44,12 @@ def show(settings: Settings, day: str, rows: pl.DataFrame, hours: tuple[int, int
     looked_at = chosen(rows, _wanted(rows, cards, hours), settings.zone)
     sums = totals(looked_at)
     st.markdown(f"**{words.day_name(day)}**")
-    places = st.columns(3, wrap=False)
     figures = (
         ("requests", words.count(sums["requests"]), meanings.DAY_REQUESTS),
         ("output tokens", words.count(sums["output_tokens"]), meanings.OUTPUT),
         (f"{currency} that day", words.headline(sums["nano"]), meanings.DAY_COST),
     )
-    for place, (label, figure, meaning) in zip(places, figures, strict=True):
+    for place, (label, figure, meaning) in zip(four_places(), figures, strict=False):
         place.metric(label, figure, help=meaning)
     order = st.segmented_control(
         "First", ORDERS, default=ORDERS[0], key="first", bind="query-params"
