@@ -160,7 +160,7 @@ def _shares(ends: Sequence[tuple[str, pl.DataFrame]]) -> Table:
 
 def _by_day(ends: Sequence[tuple[str, pl.DataFrame]]) -> Table:
     """Requests by card in each local day in which one ended."""
-    return [{"day": day, "requests": own} for day, each in ends if (own := _by_card(each))]
+    return [{"name": day, "requests": own} for day, each in ends if (own := _by_card(each))]
 
 
 def _by_card(ends: pl.DataFrame) -> dict[str, int]:

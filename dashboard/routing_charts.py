@@ -73,7 +73,7 @@ def share_rows(by_day: list[dict[str, Any]], names: Mapping[str, str]) -> list[d
     """The drawn parts of the days, the first card at the bottom."""
     rows = []
     for told in by_day:
-        day, every = dt.date.fromisoformat(told["day"]).day, sum(told["requests"].values())
+        day, every = dt.date.fromisoformat(told["name"]).day, sum(told["requests"].values())
         low = 0
         for card, name in names.items():
             requests = told["requests"].get(card, 0)
@@ -87,7 +87,7 @@ def share_rows(by_day: list[dict[str, Any]], names: Mapping[str, str]) -> list[d
                     "end": day + CELL / 2,
                     "low": low / every,
                     "high": (low + requests) / every,
-                    "when": words.day_name(told["day"]),
+                    "when": words.day_name(told["name"]),
                     "requests": requests,
                     "share": words.share(requests / every),
                 }

@@ -196,8 +196,8 @@ def test_requests_by_card_and_local_day(tmp_path: Path) -> None:
         period=days,
     )
     assert found["by_day"] == [
-        {"day": "2026-10-05", "requests": {"A": 1, "B": 1}},
-        {"day": "2026-10-06", "requests": {"B": 1, "(none)": 1}},
+        {"name": "2026-10-05", "requests": {"A": 1, "B": 1}},
+        {"name": "2026-10-06", "requests": {"B": 1, "(none)": 1}},
     ]
     assert found["requests_by_card"] == [
         {"name": "B", "requests": 2, "share": 0.5},
@@ -538,7 +538,7 @@ def test_routing_equals_the_second_computation(tmp_path: Path, seed: int) -> Non
         assert {n: card[n] or 0 for n in figures} == counted.pop(card["name"])
     assert not counted
     (day,) = found["by_day"]
-    assert day == {"day": "2026-10-05", "requests": oracle_routing.requests(second)}
+    assert day == {"name": "2026-10-05", "requests": oracle_routing.requests(second)}
     stretches = oracle_routing.stranded(second)
     long = [each for each in stretches if each[1] - each[0] >= 10 * SECOND]
     episodes = found["herding"]["episodes"]

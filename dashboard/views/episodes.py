@@ -82,8 +82,10 @@ def _open(
     phases = [(shade, phase, "") for phase, shade in request_charts.phase_colours(colours).items()]
     stood = f"color-mix(in srgb, {colours.states['stranded']} 30%, {colours.page})"
     st.html(legend.items([*phases, (stood, "stood by", "")], colours))
-    if found.left_out:
-        st.caption(f"{words.count(found.left_out, 'request')} more are not drawn.")
+    day = dt.datetime.fromtimestamp(start // words.NANO, settings.zone).date()
+    address = f"requests?month={day:%Y-%m}&day={day}"
+    left = f"{words.count(found.left_out, 'request')} more are not drawn. " * bool(found.left_out)
+    st.caption(f"{left}[All requests of that day]({address})")
 
 
 def _chosen(told: list[dict[str, Any]]) -> dict[str, Any]:

@@ -69,14 +69,14 @@ def answer(month: dict[str, Any]) -> None:
     found, later, shadow = told["hits"], told["regret"], told["shadow"]
     figures = [
         ("decisions", words.count(told["decisions"]), meanings.DECISIONS),
-        ("of the predicted hits found", _share(found, "actual_hit_tokens", "hit_tokens"),
+        ("of predicted hits found", _share(found, "actual_hit_tokens", "hit_tokens"),
          meanings.FOUND),
         ("might have been quicker", _share(later, "regretted", "decisions"), meanings.REGRETTED),
     ]  # fmt: skip
     if shadow and len(shadow) == 1:
         name = sentences.plain(shadow[0]["shadow_policy"])
         agreed = _share(shadow[0], "agreed", "decisions")
-        figures.append((f"as {name} would have", agreed, meanings.AGREED))
+        figures.append((f"same as {name}", agreed, meanings.AGREED))
     for place, (label, figure, meaning) in zip(four_places(), figures, strict=False):
         place.metric(label, figure, help=meaning)
 
