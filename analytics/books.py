@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analytics import capital, cost, electricity, energy, other_costs
+from analytics import capital, cost, electricity, energy, other_costs, sampled
 from analytics.active_gap import reach_ns
 from analytics.card_time import card_time
 from analytics.electricity import HostEnergy
@@ -19,7 +19,7 @@ from analytics.states import BUCKET_NS, buckets_between, out_of_service, partiti
 from analytics.tariff import Rate, rates
 from analytics.tellings import NEARBY_NS, joined
 from analytics.timeline import Slots, timeline
-from analytics.wall import MOST_MW, Wall, wall
+from analytics.wall import Wall, wall
 from collector.clock import SECOND_NS
 from collector.settings import EngineSettings, Settings
 
@@ -74,8 +74,6 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     days = (first, min(last, now_ns))
     pad = around_ns(settings)
     low, high = first - pad, min(last + pad, now_ns)
-    # Whole UTC days, as the sampling period is told per day; two more to see across a gap.
-    sampled = (_floor_day(first - LOOKBACK_NS), _floor_day(days[1] + LOOKBACK_NS) + DAY_NS)
     assigned = in_force(settings, from_ns)
     attempts = joined(ledger.frame("attempts", low - LOOKBACK_NS, high, ends_after_ns=low))
     host = host_facts(ledger.frame("host_events", 0, now_ns))
@@ -84,8 +82,8 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     slots = _slots(assigned, engines)
     rows = timeline(attempts, assigned, slots, before)
     rig = cards(settings, from_ns)
-    intervals = energy.readings(ledger.frame("samples", *sampled), host)
-    metered = energy.readings(ledger.frame("wall_samples", *sampled), host, MOST_MW)
+    intervals = sampled.of_cards(ledger, host, days, now_ns)
+    metered = sampled.of_wall(ledger, host, days, now_ns)
     evidence = gather(
         rig,
         rows=rows,
@@ -198,10 +196,6 @@ def _within(frame: pl.DataFrame, from_ns: int, to_ns: int, by: str = "bucket_ns"
 def _bounds(from_ns: int, to_ns: int) -> list[int]:
     bounds: list[int] = buckets_between(from_ns, to_ns).tolist()
     return bounds
-
-
-def _floor_day(at_ns: int) -> int:
-    return at_ns // DAY_NS * DAY_NS
 
 
 def _slots(

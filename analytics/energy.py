@@ -35,11 +35,11 @@ def readings(
     Columns: card, from_ns, at_ns, energy_uj (None: unknown), gap, reset, util_pct,
     foreign_processes and power_mw (of the later sample).
     """
-    before = pl.all().exclude("card").shift(1).over("card").name.prefix("_")
     read = _metered(host.once(samples.filter(~pl.all_horizontal(pl.col(READ).is_null()))))
     parts = np.searchsorted(host.breaks, read["at_ns"].to_numpy(), side="right")
     read = read.with_columns(part=pl.Series(parts, dtype=pl.Int64))
-    rows = read.with_columns(before).drop_nulls("_at_ns")
+    rows = read.with_columns(pl.all().shift(1).name.prefix("_"))
+    rows = rows.filter(pl.col("card") == pl.col("_card"))
     rows = rows.with_columns(dt=pl.col("at_ns") - pl.col("_at_ns")).filter(pl.col("dt") > 0)
     day = pl.col("at_ns") // (96 * BUCKET_NS)
     # A longer interval is a gap whatever the period, and may begin before what was read.
@@ -78,14 +78,13 @@ def _metered(samples: pl.DataFrame) -> pl.DataFrame:
     day = (pl.col("at_ns") // (96 * BUCKET_NS)).alias("day")
     series = ["card", "day", "source", "sensor"]
     counted, powered = pl.col("energy_uj_total"), pl.col("power_mw")
-    told = samples.with_columns(day).with_columns(
-        counters=counted.count().over(series), powers=powered.count().over(series)
-    )
-    best = told.sort(
+    told = samples.with_columns(day)
+    known = told.group_by(series).agg(counters=counted.count(), powers=powered.count())
+    known = known.sort(
         "counters", "powers", "source", "sensor", descending=[True, True, False, False]
     )
-    best = best.unique(["card", "day"], keep="first", maintain_order=True)
-    told = told.join(best, on=series, how="semi", maintain_order="left")
+    best = known.unique(["card", "day"], keep="first", maintain_order=True)
+    told = told.join(best, on=series, maintain_order="left")
     tells = (
         pl.when(pl.col("counters") > 0)
         .then(counted.is_not_null())

@@ -52,12 +52,13 @@ def gather(
     """Evidence from `timeline` rows, ledger frames and `energy.readings`."""
     seen = {name: _witnessed(times) for name, times in _by(heartbeats, "engine").items()}
     down = {name: _down(said) for name, said in _by(engines, "engine").items()}
-    on_card, on_pool = _by(rows, "card"), _by(rows, "pool")
+    there = rows.select("card", "pool", "start_ns", "compute_ns", "end_ns")
+    on_card, on_pool = _by(there, "card"), _by(there, "pool")
     busy = {card.uuid: _span(on_card.get(card.uuid), "start_ns", "end_ns") for card in cards}
     witnessed = {
         card.uuid: union_of(seen[name] for name in card.engines if name in seen) for card in cards
     }
-    sampled = _by(readings, "card")
+    sampled = _by(readings.filter(~pl.col("gap")).select("card", "from_ns", "at_ns"), "card")
     foreign = (pl.col("foreign_processes") >= 1) & (pl.col("util_pct") >= OTHER_UTIL_PCT)
     used = _by(readings.filter(foreign, ~pl.col("gap")), "card")
     return Evidence(
@@ -65,7 +66,7 @@ def gather(
         witnessed=witnessed,
         down={c.uuid: intersect(_all_down(c, down), witnessed[c.uuid]) for c in cards},
         other={c.uuid: _span(used.get(c.uuid), "from_ns", "at_ns") for c in cards},
-        sampled={c.uuid: _span(_no_gaps(sampled.get(c.uuid)), "from_ns", "at_ns") for c in cards},
+        sampled={c.uuid: _span(sampled.get(c.uuid), "from_ns", "at_ns") for c in cards},
         waiting={pool: _span(part, "start_ns", "compute_ns") for pool, part in on_pool.items()},
         host_off=host_off,
         active=fill_gaps(union_of(busy.values()), active_gap_ns),
@@ -74,10 +75,6 @@ def gather(
 
 def _by(frame: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
     return {str(key[0]): part for key, part in frame.partition_by(column, as_dict=True).items()}
-
-
-def _no_gaps(frame: pl.DataFrame | None) -> pl.DataFrame | None:
-    return None if frame is None else frame.filter(~pl.col("gap"))
 
 
 def _span(frame: pl.DataFrame | None, start: str, end: str) -> Ints:
