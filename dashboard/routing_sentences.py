@@ -11,27 +11,53 @@ from dashboard.sentences import plain
 Told = Mapping[str, Any]
 
 
-def money(month: Told, nano: int | None) -> str:
-    """An amount; of a part that nobody has priced or read zero is not known to be the cost."""
-    if nano is None or (month["at_least"] and not nano):
+def money(month: Told, nano: int | None, ns: int) -> str:
+    """What some card time cost; of time that nobody has priced or read zero is not known to be
+    the cost."""
+    if nano is None or (month["at_least"] and not nano and ns):
         return words.UNKNOWN
     return words.amount(nano)
+
+
+def at_stake(month: Told) -> str:
+    """What another choice of card might have saved, for the headline."""
+    told = month["routing"]["at_stake"]
+    if told["nano"]:
+        return words.headline(told["nano"])
+    known = told["misrouted_nano"] is not None and not (month["at_least"] and _ns(month))
+    return words.headline(0) if known else words.UNKNOWN
+
+
+def _ns(month: Told) -> int:
+    """The card time at stake."""
+    told = month["routing"]
+    again = told["misses"]["causes"]["misrouted"]["ns"] if told["misses"] else 0
+    return int(told["herding"]["stranded_ns"] + again)
 
 
 def answer(month: Told) -> str:
     """What is at stake: in parts, and as a share of the period's cost."""
     told, total = month["routing"]["at_stake"], month["cost_nano"]["total"]
-    stood = money(month, told["herding_nano"])
-    first = f"{stood} while cards stood by beside a queue"
-    if told["misrouted_nano"] is None:
-        second_part = "what prompts cost that another card had computed is unknown"
-    else:
-        again = money(month, told["misrouted_nano"])
-        second_part = f"{again} for prompts that another card had computed"
+    misses, stranded_ns = month["routing"]["misses"], month["routing"]["herding"]["stranded_ns"]
+    stood = "no card stood by beside a queue"
+    if stranded_ns:
+        stood = (
+            f"{money(month, told['herding_nano'], stranded_ns)} while cards stood by beside a queue"
+        )
+    if misses is None:
+        return (
+            f"As far as it is known: {stood}; what prompts cost that another card had computed is "
+            "not, as none told its prefix keys."
+        )
+    again_ns = misses["causes"]["misrouted"]["ns"]
+    again = "no prompt that another card had computed"
+    if again_ns:
+        cost = money(month, told["misrouted_nano"], again_ns)
+        again = f"{cost} for prompts that another card had computed"
     part = f" {words.share(told['nano'] / total)} of all cost" if total > 0 else ""
     return (
-        f"At most that,{part}: {first}, {second_part}. No verdict: to wait for a warm card, or to "
-        "send on to a free one, can be right."
+        f"At most that,{part}: {stood}, {again}. No verdict: to wait for a warm card, or to send "
+        "on to a free one, can be right."
     )
 
 
@@ -121,11 +147,11 @@ def causes(month: Told) -> str:
         return f"Unknown: {month['routing']['unknown']['misses']}."
     told = misses["causes"]
     again = [told[cause]["cost_nano"] for cause in ("misrouted", "evicted", "rewritten")]
-    whole = sum(sums["cost_nano"] for sums in told.values())
+    whole, ns = (sum(sums[figure] for sums in told.values()) for figure in ("cost_nano", "ns"))
     share = words.share(sum(again) / whole) if whole > 0 else words.UNKNOWN
     line = (
-        f"Computing prompts cost {money(month, whole)} {month['currency']}; **{share}** of it for "
-        "what some cache had held, in blue."
+        f"Computing prompts cost {money(month, whole, ns)} {month['currency']}; **{share}** of it, "
+        "in blue, for what had been computed before or for histories that were rewritten."
     )
     untold = told["untold"]
     if untold["tokens"]:
@@ -141,13 +167,17 @@ def herding(month: Told) -> str:
     if not told["episodes"] and not short["stretches"]:
         return "No request waited while a card of its pool stood by."
     rest = (
-        f"{brief} cost {money(month, short['cost_nano'])} {month['currency']} together."
+        f"{brief} cost {money(month, short['cost_nano'], short['stranded_ns'])} "
+        f"{month['currency']} together."
         if short["stretches"]
         else "There was no shorter one."
     )
     if not told["episodes"]:
         return f"No request waited {threshold} or longer while a card stood by; {rest}"
-    cost = money(month, sum(each["cost_nano"] for each in told["episodes"]))
+    nano, ns = (
+        sum(each[name] for each in told["episodes"]) for name in ("cost_nano", "stranded_ns")
+    )
+    cost = money(month, nano, ns)
     number = words.count(len(told["episodes"]), "time")
     return (
         f"**{number}** requests waited {threshold} or longer while a card of their pool stood by: "

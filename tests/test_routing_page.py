@@ -17,7 +17,13 @@ from analytics.shelf import Shelf
 from collector.clock import now_ns
 from collector.events import Candidate, Event, Route
 from collector.settings import Settings, load
-from dashboard import episode_chart, routing_charts, routing_sentences, words
+from dashboard import (
+    decision_charts,
+    episode_chart,
+    routing_charts,
+    routing_sentences,
+    words,
+)
 from dashboard.palette import DARK, LIGHT, Palette, of_cards
 
 THEMES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
@@ -97,9 +103,7 @@ def test_every_figure_is_the_months_own(at: AppTest, config: Path) -> None:
     month = rig.document(config)
     told = month["routing"]
     assert {metric.label: metric.value for metric in at.metric} == {
-        "USD that another choice of card might have saved": words.headline(
-            told["at_stake"]["nano"]
-        ),
+        "USD another card might have saved": words.headline(told["at_stake"]["nano"]),
         "decisions": "4",
         "of predicted hits found": "75 %",
         "might have been quicker": "67 %",
@@ -229,8 +233,8 @@ def test_charts_compile_with_a_fixed_height_and_name_their_units(
     told = rig.document(config)["routing"]
     drawn = [
         routing_charts.shares(told["by_day"], NAMES, "2026-10", colours),
-        routing_charts.hits(told["hits"]["pairs"], colours),
-        routing_charts.regrets(told["regret"]["bins"], colours),
+        decision_charts.hits(told["hits"]["pairs"], colours),
+        decision_charts.regrets(told["regret"]["bins"], colours),
         routing_charts.causes(told["misses"]["causes"], "USD", colours),
         episode_chart.gantt(opened(config), NAMES, load(config).zone, colours),
     ]
@@ -278,7 +282,7 @@ def test_cards_have_colours_that_stay_apart_in_grey(colours: Palette) -> None:
 
 
 def test_circles_stand_at_the_means_on_their_side_of_the_diagonal() -> None:
-    rows = routing_charts.hit_rows(
+    rows = decision_charts.hit_rows(
         [
             {"predicted_from": 80, "actual_from": 80, "decisions": 2,
              "hit_tokens": 170, "actual_hit_tokens": 168},
@@ -297,7 +301,7 @@ def test_circles_stand_at_the_means_on_their_side_of_the_diagonal() -> None:
 
 def test_regret_is_drawn_by_size_on_both_sides() -> None:
     bins = [{"from_ms": ms, "decisions": 1, "regret_ms": ms} for ms in (-2048, 0, 1, 16)]
-    rows = routing_charts.regret_rows(bins)
+    rows = decision_charts.regret_rows(bins)
     assert [(row["start"] + 0.44, row["side"]) for row in rows] == [
         (-12.0, "sooner"), (0.0, "sooner"), (1.0, "later"), (5.0, "later"),
     ]  # fmt: skip
@@ -324,6 +328,37 @@ def test_causes_are_ranked_by_money_and_add_up_as_printed() -> None:
 
 def test_what_has_no_price_is_unknown() -> None:
     month: dict[str, Any] = {"at_least": ["no hardware"]}
-    assert routing_sentences.money(month, 0) == words.UNKNOWN
-    assert routing_sentences.money(month, 20_000_000) == "0.02"
-    assert routing_sentences.money({"at_least": []}, 0) == "0.00"
+    assert routing_sentences.money(month, 0, SECOND) == words.UNKNOWN
+    assert routing_sentences.money(month, 0, 0) == "0.00"
+    assert routing_sentences.money(month, 20_000_000, SECOND) == "0.02"
+    assert routing_sentences.money({"at_least": []}, 0, SECOND) == "0.00"
+
+
+@pytest.mark.parametrize(
+    ("herding", "misrouted", "unpriced", "headline", "words_of_it"),
+    [
+        (20_000_000, 10_000_000, False, "0.0300", "At most that, 3.0 % of all cost: 0.02 while"),
+        (20_000_000, None, False, "0.0200", "As far as it is known: 0.02 while cards stood by"),
+        (0, None, False, words.UNKNOWN, "As far as it is known: no card stood by"),
+        (0, 0, False, "0.00", "no card stood by beside a queue, no prompt that another card"),
+        (None, 0, True, words.UNKNOWN, "unknown while cards stood by"),
+    ],
+)
+def test_what_is_at_stake_is_as_known_as_its_parts(
+    herding: int | None, misrouted: int | None, unpriced: bool, headline: str, words_of_it: str
+) -> None:
+    """None of herding stands for stranded time that nobody priced."""
+    nano = herding or 0
+    causes = {"misrouted": {"ns": SECOND if misrouted else 0}}
+    month: dict[str, Any] = {
+        "at_least": ["no price"] if unpriced else [],
+        "cost_nano": {"total": SECOND},
+        "routing": {
+            "at_stake": {"herding_nano": nano, "misrouted_nano": misrouted,
+                         "nano": nano + (misrouted or 0)},
+            "herding": {"stranded_ns": SECOND if herding != 0 else 0},
+            "misses": None if misrouted is None else {"causes": causes},
+        },
+    }  # fmt: skip
+    assert routing_sentences.at_stake(month) == headline
+    assert words_of_it in routing_sentences.answer(month)

@@ -9,7 +9,7 @@ from analytics.overview import Overview
 from analytics.render import table
 from analytics.routing import NONE
 from collector.settings import Settings
-from dashboard import loaders, routing_charts, sentences, words
+from dashboard import decision_charts, loaders, routing_charts, sentences, words
 from dashboard import routing_meanings as meanings
 from dashboard import routing_sentences as said
 from dashboard.meanings import CSV
@@ -59,10 +59,12 @@ def answer(month: dict[str, Any]) -> None:
     told, currency = month["routing"], month["currency"]
     with st.container(key="answer", gap="small"):
         st.caption(f"Is the router helping? · {sentences.period(month)}{live.mark(month)}")
-        nano = told["at_stake"]["nano"]
-        amount = words.UNKNOWN if month["at_least"] and not nano else words.headline(nano)
-        st.metric(f"{currency} that another choice of card might have saved", amount,
-                  help=meanings.AT_STAKE)  # fmt: skip
+        least = ", at least" if told["at_stake"]["misrouted_nano"] is None else ""
+        st.metric(
+            f"{currency} another card might have saved{least}",
+            said.at_stake(month),
+            help=meanings.AT_STAKE,
+        )
         st.markdown(said.answer(month))
     if not told["decisions"]:
         return
@@ -117,7 +119,7 @@ def hits(told: dict[str, Any], colours: Palette) -> None:
     st.markdown(said.hits(told))
     if told["hits"] is not None:
         st.altair_chart(
-            routing_charts.hits(told["hits"]["pairs"], colours),
+            decision_charts.hits(told["hits"]["pairs"], colours),
             theme=None,
             key="hits",
             alt="Decisions by the hit predicted and the hit reported, around the diagonal",
@@ -130,7 +132,7 @@ def regret(told: dict[str, Any], colours: Palette) -> None:
     st.markdown(said.regret(told))
     if told["regret"] is not None:
         st.altair_chart(
-            routing_charts.regrets(told["regret"]["bins"], colours),
+            decision_charts.regrets(told["regret"]["bins"], colours),
             theme=None,
             key="regrets",
             alt="Decisions by how much later than estimated elsewhere their first token came",
