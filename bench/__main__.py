@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import books, door, fleet_sim, herding, ingest, page, tap
+from bench import books, door, fleet_sim, herding, hook, ingest, page, tap
 from bench.result import Result, Target, table, write
 
 BUILD = Path(__file__).parent.parent / "build"
@@ -40,6 +40,8 @@ BENCHMARKS = {
     "router_ttft_mean_ample_s": Benchmark(herding.measure_ample, None),
     "router_ttft_mean_tight_s": Benchmark(herding.measure_tight, None),
     "router_ttft_mean_traces_s": Benchmark(herding.measure_traces, None),
+    "hook_p50_us": Benchmark(hook.measure_p50, Target("at most", 20)),
+    "hook_p99_us": Benchmark(hook.measure_p99, Target("at most", 200)),
     "page_first_s": Benchmark(page.measure, Target("at most", 1.5)),
 }
 

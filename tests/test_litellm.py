@@ -120,13 +120,33 @@ def test_whatever_is_logged_is_an_event_that_is_taken_or_none(odd):
     handler._log({"standard_logging_object": {**TOLD, **odd}})
     handler._log(odd)
     handler._log(None)
-    for event in taken:
-        accepted(event)
+    for call in taken:
+        event = books.event(call, "desk")
+        assert event == books.event({**TOLD, **odd}, "desk")
+        if event is not None:
+            accepted(event)
+
+
+def test_no_text_of_a_call_is_kept():
+    assert "secret" not in repr(books.noted(TOLD))
+    assert books.event(books.noted(TOLD), "desk") == books.event(TOLD, "desk")
+
+
+def test_a_call_of_which_no_event_can_be_made_holds_nothing_up():
+    with Receiver() as receiver:
+        queue = sender.Sender(
+            receiver.url, lambda call: call if call["event_id"] else {"n": object()}
+        )
+        for number in range(3):
+            queue.put({"event_id": str(number) if number else ""})
+        receiver.wait_events(2)
+        queue.close()
+        assert queue.dropped == 1
 
 
 def test_a_queue_that_is_full_counts_what_it_drops(monkeypatch):
     monkeypatch.setattr(sender, "QUEUE_EVENTS", 3)
-    queue = sender.Sender("http://127.0.0.1:9")
+    queue = sender.Sender("http://127.0.0.1:9", dict)
     queue._begin = lambda: None
     for number in range(5):
         queue.put({"event_id": str(number)})
@@ -137,7 +157,7 @@ def test_a_queue_that_is_full_counts_what_it_drops(monkeypatch):
 def test_all_that_waits_arrives_once_when_the_collector_is_back():
     with Receiver() as receiver:
         receiver.mode = "500"
-        queue = sender.Sender(receiver.url)
+        queue = sender.Sender(receiver.url, dict)
         for number in range(1200):
             queue.put({**books.event(TOLD, "desk"), "event_id": str(number)})
         receiver.wait_posts(1)
@@ -152,7 +172,7 @@ def test_a_program_ends_within_a_second_of_its_end(state):
     program = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from rigledger_litellm.sender import Sender\n"
-        "sender = Sender(sys.argv[2]); [sender.put({'n': n}) for n in range(100)]\n"
+        "sender = Sender(sys.argv[2], dict); [sender.put({'n': n}) for n in range(100)]\n"
         "time.sleep(1); print(time.monotonic(), flush=True)"
     )
     with Receiver() as receiver:

@@ -8,6 +8,11 @@ from typing import Any
 
 SOURCE = "litellm"
 NAME_CHARS = 256
+_REQUEST_ID = "llm_provider-x-request-id"
+_LOOKED_AT = (
+    "model_id", "api_base", "startTime", "endTime", "completionStartTime", "cache_hit", "status",
+    "call_type", "id", "model_group", "stream", "litellm_call_id",
+)  # fmt: skip
 _OPERATIONS = {
     "acompletion": "chat",
     "completion": "chat",
@@ -21,6 +26,18 @@ _OPERATIONS = {
     "arerank": "rerank",
     "rerank": "rerank",
 }
+
+
+def noted(told: dict[str, Any]) -> dict[str, Any]:
+    """Of a `standard_logging_object`, what `event` looks at, and no text: little to keep, and
+    quickly taken."""
+    found = {name: told.get(name) for name in _LOOKED_AT}
+    found["metadata"] = {
+        name: _part(told, "metadata", name) for name in ("usage_object", "user_api_key_hash")
+    }
+    found["error_information"] = {"error_class": _part(told, "error_information", "error_class")}
+    found["hidden_params"] = {"additional_headers": {_REQUEST_ID: _engine_request(told)}}
+    return found
 
 
 def event(told: dict[str, Any], rig: str) -> dict[str, Any] | None:
@@ -85,7 +102,7 @@ def _engine_request(told: dict[str, Any]) -> str | None:
     headers = _part(told, "hidden_params", "additional_headers")
     if not isinstance(headers, dict):
         return None
-    return _name(headers.get("llm_provider-x-request-id"))
+    return _name(headers.get(_REQUEST_ID))
 
 
 def _key(told: dict[str, Any]) -> str | None:

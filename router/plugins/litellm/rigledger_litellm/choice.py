@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import random
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any
 
-KEYS_KEPT = 20_000
+KEYS_KEPT = 50_000
 FLIGHT_S = 1800.0
 BUSIER = 1.5
+END_CHARS = 256
 
 
 class Chooser:
@@ -21,34 +20,36 @@ class Chooser:
     def __init__(self, slots: int) -> None:
         """`slots`: how many calls a card computes at once."""
         self._slots = slots
-        self._salt = os.urandom(16)
-        self._seen: dict[str, OrderedDict[bytes, None]] = {}
+        self._homes: OrderedDict[int, tuple[str, ...]] = OrderedDict()
         self._flights: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        self._busy: Counter[str] = Counter()
 
     def choose(self, deployments: list[Any], messages: Any, call: str) -> list[Any]:
         """The one deployment for these messages, in a list; `call` names it until it is over."""
         names = [name for each in deployments if (name := _id(each)) is not None]
         if len(names) < 2 or len(names) < len(deployments):
             return deployments
-        keys = self._keys(messages)
+        keys = _keys(messages)
         busy = self._in_flight(names)
-        depths = {name: self._depth(name, keys) for name in names}
-        deepest = max(depths.values())
+        homes, depth = self._known(keys, names)
         least = min(busy.values())
         chosen = random.choice([name for name in names if busy[name] == least])  # noqa: S311
-        if deepest:
-            homes = [name for name in names if depths[name] == deepest]
+        if homes:
             home = min(homes, key=lambda name: (busy[name], random.random()))  # noqa: S311
             mean = sum(busy.values()) / len(busy)
             if busy[home] < self._slots or busy[home] <= BUSIER * mean:
                 chosen = home
-        self._remember(chosen, keys)
+        self._remember(chosen, keys[max(0, depth - 1) :])
+        self.over(call)
         self._flights[call] = (chosen, time.monotonic())
+        self._busy[chosen] += 1
         return [deployments[names.index(chosen)]]
 
     def over(self, call: str) -> None:
         """The call has ended."""
-        self._flights.pop(call, None)
+        flight = self._flights.pop(call, None)
+        if flight is not None:
+            self._busy[flight[0]] -= 1
 
     def _in_flight(self, names: list[str]) -> dict[str, int]:
         oldest = time.monotonic() - FLIGHT_S
@@ -56,42 +57,45 @@ class Chooser:
             call, (_, since) = next(iter(self._flights.items()))
             if since > oldest:
                 break
-            del self._flights[call]  # its end was never told
-        counts = dict.fromkeys(names, 0)
-        for name, _ in self._flights.values():
-            if name in counts:
-                counts[name] += 1
-        return counts
+            self.over(call)  # its end was never told
+        return {name: self._busy[name] for name in names}
 
-    def _keys(self, messages: Any) -> list[bytes]:
-        """A chained hash at each message from the first that is no system prompt on."""
-        running = hashlib.blake2b(self._salt, digest_size=12)
-        keys: list[bytes] = []
-        head = True
-        for message in messages if isinstance(messages, list) else ():
-            running.update(json.dumps(message, sort_keys=True, default=str).encode())
-            role = message.get("role") if isinstance(message, dict) else None
-            head = head and role in ("system", "developer")
-            if not head:
-                keys.append(running.copy().digest())
-        return keys
+    def _known(self, keys: list[int], names: list[str]) -> tuple[list[str], int]:
+        """Where the longest part of a conversation that is known was sent, and how long it is."""
+        for depth in range(len(keys), 0, -1):
+            homes = [name for name in self._homes.get(keys[depth - 1], ()) if name in names]
+            if homes:
+                return homes, depth
+        return [], 0
 
-    def _depth(self, name: str, keys: list[bytes]) -> int:
-        seen = self._seen.get(name, OrderedDict())
-        depth = 0
+    def _remember(self, name: str, keys: list[int]) -> None:
         for key in keys:
-            if key not in seen:
-                break
-            depth += 1
-        return depth
+            homes = self._homes.get(key, ())
+            self._homes[key] = homes if name in homes else (*homes, name)
+            self._homes.move_to_end(key)
+        while len(self._homes) > KEYS_KEPT:
+            self._homes.popitem(last=False)
 
-    def _remember(self, name: str, keys: list[bytes]) -> None:
-        seen = self._seen.setdefault(name, OrderedDict())
-        for key in keys:
-            seen[key] = None
-            seen.move_to_end(key)
-        while len(seen) > KEYS_KEPT:
-            seen.popitem(last=False)
+
+def _keys(messages: Any) -> list[int]:
+    """A chained hash at each message from the first that is no system prompt on.
+
+    A text counts by its length and its ends: to read all of a long conversation would hold up
+    the proxy, and two that differ in between at worst have one home. Python salts its hashes of
+    texts anew in every process.
+    """
+    running, head = 0, True
+    keys: list[int] = []
+    for message in messages if isinstance(messages, list) else ():
+        role = message.get("role") if isinstance(message, dict) else None
+        said = message.get("content") if isinstance(message, dict) else message
+        if not isinstance(said, str):
+            said = json.dumps(said, sort_keys=True, default=str)
+        running = hash((running, str(role), len(said), said[:END_CHARS], said[-END_CHARS:]))
+        head = head and role in ("system", "developer")
+        if not head:
+            keys.append(running)
+    return keys
 
 
 def _id(deployment: Any) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from rigledger_litellm.books import event
+from rigledger_litellm.books import event, noted
 from rigledger_litellm.choice import Chooser
 from rigledger_litellm.sender import Sender
 
@@ -24,8 +24,8 @@ class Handler(_Base):  # type: ignore[misc]
         told = os.environ if environment is None else environment
         url = told.get("RIGLEDGER_URL", "http://127.0.0.1:8585")
         slots = told.get("RIGLEDGER_SLOTS", "2")
-        self.sender = Sender(url, told.get("RIGLEDGER_TOKEN_FILE"))
-        self._rig = told.get("RIGLEDGER_RIG", "rig")
+        rig = told.get("RIGLEDGER_RIG", "rig")
+        self.sender = Sender(url, lambda call: event(call, rig), told.get("RIGLEDGER_TOKEN_FILE"))
         self._chooser = None
         if told.get("RIGLEDGER_ROUTE") == "1":
             self._chooser = Chooser(int(slots) if slots.isdecimal() and int(slots) else 2)
@@ -76,9 +76,7 @@ class Handler(_Base):  # type: ignore[misc]
             told = kwargs["standard_logging_object"]
             if self._chooser is not None:
                 self._chooser.over(str(told.get("litellm_call_id")))
-            found = event(told, self._rig)
-            if found is not None:
-                self.sender.put(found)
+            self.sender.put(noted(told))
         except Exception:
             self.sender.dropped += 1
 
