@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-FORMATS = ("text", "md", "json", "csv", "focus")
+FORMATS = ("text", "md", "html", "json", "csv", "focus")
 
 
 def add_commands(subparsers: "Subparsers") -> None:
@@ -70,8 +70,9 @@ def _add_report(subparsers: "Subparsers") -> None:
     parser = subparsers.add_parser(
         "report",
         help="the monthly cost report",
-        description="What a month cost, where it went and what used it; by default the last full "
-        "month. A report whose sums do not meet to the unit is refused.",
+        description="What a month cost, where it went, what used it, and what changed since the "
+        "month before and why; by default the last full month. A report whose sums do not meet to "
+        "the unit is refused. `--format html` is one file to read: it asks for nothing elsewhere.",
     )
     parser.add_argument("month", nargs="?", metavar="YYYY-MM", help="default: last full month")
     parser.add_argument("--format", choices=FORMATS, default="text")

@@ -8,25 +8,29 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from analytics import close as closing
+from analytics.change import change, nothing
 from analytics.close import Content
 from analytics.identities import BrokenIdentity
 from analytics.month import account
 from analytics.periods import Period, day_at, month_at, month_before, month_of
 from analytics.read import Ledger
-from analytics.render import focus, markdown, report, table
+from analytics.render import focus, html, markdown, report, table
 from analytics.shelf import Shelf
 from collector import closed
 from collector.clock import now_ns
-from collector.closed import Filed
+from collector.closed import DamagedClosing, Filed
 from collector.invocation import invocation
 from collector.manifest import MANIFEST
 from collector.settings import Settings, load
 from collector.snapshot import first_ns
 
 VERSION = version("rigledger")
+# What the host's own log tells of the time before was not watched.
+WATCHING = ("attempt", "heartbeat", "sample", "engine")
 FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
     "text": report.as_text,
     "md": markdown.as_markdown,
+    "html": html.as_html,
     "json": lambda document: json.dumps(document, ensure_ascii=False, indent=2),
     "csv": table.as_table,
 }
@@ -49,6 +53,7 @@ def published(config: Path | None, name: str | None, form: str) -> tuple[str, st
         document = _document(history, shelf, period)
         if form == "focus":
             return period.name, focus.as_rows(document, _charges(history, shelf, period, document))
+        document["change"] = _change(document, shelf, month_before(period, settings.zone))
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}{_demo_hint(store)}") from None
     return period.name, FORMATS[form](document)
@@ -87,6 +92,24 @@ def _document(history: list[Filed], shelf: Shelf, period: Period) -> dict[str, A
     return closing.shown(history, told, shelf.settings)
 
 
+def _change(document: dict[str, Any], shelf: Shelf, before: Period) -> dict[str, Any]:
+    """Beside the month before as it was closed, or as the books tell it now."""
+    store, zone = shelf.ledger.path, shelf.settings.zone
+    first = first_ns(store, WATCHING)
+    if first is None or first >= before.to_ns:
+        begun = "hold no event" if first is None else f"begin {day_at(first, zone).name}"
+        return nothing(before.name, f"the books {begun}")
+    try:
+        history = closed.filed(store, before.name)
+        told = history[0].content["report"] if history else account(shelf, before, sheets=())
+    except (BrokenIdentity, DamagedClosing) as error:
+        return nothing(before.name, f"{before.name}: {error}")
+    found = change(document, told)
+    if first > before.from_ns:
+        found["notes"].insert(0, f"the books begin {day_at(first, zone).name}")
+    return found
+
+
 def _charges(
     history: list[Filed], shelf: Shelf, period: Period, document: dict[str, Any]
 ) -> list[dict[str, Any]]:
@@ -106,8 +129,7 @@ def _period(settings: Settings, name: str | None, now: int) -> Period:
 
 def _require_begun(store: Path, zone: ZoneInfo, before_ns: int, config: Path | None) -> None:
     """Raise ValueError where the books begin after the month: it would be empty."""
-    # What the host's own log tells of the time before was not watched.
-    first = first_ns(store, ("attempt", "heartbeat", "sample", "engine"))
+    first = first_ns(store, WATCHING)
     if first is None:
         raise ValueError(f"{store} holds no event yet; leave `rigledger up` running")
     if first >= before_ns:

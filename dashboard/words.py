@@ -2,27 +2,15 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
-from analytics.render.rounding import in_units
+from analytics.render.rounding import in_units, three_digits
 
 NANO = 1_000_000_000
 HOUR_NS = 3600 * NANO
 UNKNOWN = "unknown"
 MINUS = "\N{MINUS SIGN}"
-
-
-def headline(nano: int | None) -> str:
-    """An amount with three significant digits: 4.47, 0.932, 412, 17,000."""
-    if nano is None:
-        return UNKNOWN
-    amount = Decimal(nano) / NANO
-    if not amount:
-        return "0.00"
-    digits = 2 - amount.adjusted()
-    rounded = amount.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
-    decimals = max(0, min(2 - rounded.adjusted(), 6))
-    return _signed(f"{rounded:,.{decimals}f}")
+headline = three_digits  # as the report has it
 
 
 def cents(nano: int | None, decimals: int = 2) -> str:

@@ -23,7 +23,7 @@ from collector.setup.ask import Questions
 from collector.setup.file import text, value
 from collector.setup.flags import EngineFlags, add_flags, engine
 from collector.setup.look import Found, engine_at, system_zone
-from collector.setup.units import enabling, units
+from collector.setup.units import cron, enabling, units
 from collector.sources.nvml_look import NoCardsSeen, look
 
 TODAY = dt.date(2026, 11, 3)
@@ -401,6 +401,23 @@ def test_a_router_without_taps_has_a_unit_too():
         assert ("rigledger-route.service" in names) == expected
 
 
+def test_the_line_for_cron_makes_a_report_of_the_month_that_is_over(tmp_path):
+    """What `sh` runs of it, once cron has taken the times and the signs before per cent."""
+    rig = tmp_path / "100% rig"
+    rig.mkdir()
+    program = rig / "py"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$PWD" "$@" > "$PWD/reports/told"\n')
+    program.chmod(0o700)
+    minute, hour, day, month, weekday, line = cron(rig / "r.toml", program).split(" ", 5)
+    assert (minute, hour, day, month, weekday) == ("0", "6", "2", "*", "*")
+    assert not re.search(r"(?<!\\)%", line)
+    subprocess.run(["sh", "-c", line.replace("\\%", "%")], cwd="/", check=True)
+    assert (rig / "reports" / "told").read_text().splitlines() == [
+        *(str(rig), "-P", "-m", "rigledger", "--config", str(rig / "r.toml")),
+        *("report", "--format", "html", "--out", "reports"),
+    ]
+
+
 def test_the_units_restart_and_are_confined(tmp_path):
     made = everything()
     config = Path("/home/me/100% rig/rigledger.toml")
@@ -413,7 +430,7 @@ def test_the_units_restart_and_are_confined(tmp_path):
     assert "WorkingDirectory=/home/me/100%% rig\n" in route
     for line in ("Restart=on-failure", "RestartPreventExitStatus=2", "NoNewPrivileges=yes"):
         assert f"\n{line}\n" in route
-    assert "--format md --out reports\n" in found["rigledger-report.service"].text
+    assert "--format html --out reports\n" in found["rigledger-report.service"].text
     assert "route.service" in enabling(list(found.values()))[1]
     assert "report.service" not in enabling(list(found.values()))[1]
     tool = shutil.which("systemd-analyze")

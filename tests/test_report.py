@@ -13,6 +13,8 @@ import pytest
 from rig.ledger import attempt, heartbeats, ledger
 
 import rigledger
+from analytics import publish
+from collector.clock import to_ns
 from collector.events import Event
 from collector.settings import load
 from collector.store import Store
@@ -107,6 +109,47 @@ def test_out_writes_what_would_be_printed(
     assert "where.json" in err
 
 
+def test_the_month_before_stands_beside_it(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """November of one request of 100 tokens, on 720 of October's 744 hours of capital; and October,
+    before which there are no books. A closed October is taken as it was closed."""
+    december = dt.datetime(2026, 12, 2, tzinfo=dt.UTC)
+    monkeypatch.setattr(publish, "now_ns", lambda: to_ns(december))
+    november = attempt(
+        "n", 27 * 86_400, 27 * 86_400 + 10, "GPU-a", engine="on-A", output_tokens=100
+    )
+    with Store(load(config).store_path()) as store:
+        store.append([november, *heartbeats(27 * 86_400, 27 * 86_400 + 600, ["on-A"])])
+    first = json.loads(run(capsys, "--config", str(config), "report", "2026-10", "--json")[1])
+    assert first["change"] == {
+        "month": "2026-09",
+        "why_none": "the books begin 2026-10-05",
+        "cost": None,
+        "price": None,
+        "notes": [],
+    }
+    october, later = (17_000 * 10**9 * hours // 35_064 for hours in (744, 744 + 720))
+    told = json.loads(run(capsys, "--config", str(config), "report", "2026-11", "--json")[1])
+    assert told["change"]["month"] == "2026-10"
+    cost, price = told["change"]["cost"], told["change"]["price"]
+    assert (cost["old_nano"], cost["new_nano"]) == (october, later - october)
+    assert price["old_nano_per_mtok"] == first["cost_per_mtok"]["full"]["output"]
+    assert sum(cause["nano_per_mtok"] for cause in price["causes"]) == (
+        told["cost_per_mtok"]["full"]["output"] - first["cost_per_mtok"]["full"]["output"]
+    )
+    assert told["change"]["notes"][0] == "the books begin 2026-10-05"
+    assert run(capsys, "--config", str(config), "close", "2026-10")[0] == 0
+    config.write_text(config.read_text().replace('price = "17000"', 'price = "34000"'))
+    again = json.loads(run(capsys, "--config", str(config), "report", "2026-11", "--json")[1])
+    assert again["change"]["cost"]["old_nano"] == october
+    assert again["change"]["cost"]["new_nano"] > 2 * (later - october) - 2
+    text = run(capsys, "--config", str(config), "report", "2026-11")[1]
+    assert "What changed since 2026-10: a million output tokens, in USD" in text
+    out = run(capsys, "--config", str(config), "report", "2026-11", "--format", "csv")[1]
+    assert f"change,,cost.old,{october / 10**9:.9f},USD" in out.splitlines()
+
+
 @pytest.mark.parametrize("month", ["october", "2026-13", "2199-01"])
 def test_a_month_that_cannot_be_is_refused(
     config: Path, month: str, capsys: pytest.CaptureFixture[str]
@@ -181,7 +224,7 @@ def test_markdown_is_written_where_asked(
 def test_a_folder_gets_a_file_named_by_the_month(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for form, ending in (("md", "md"), ("text", "txt"), ("json", "json")):
+    for form, ending in (("md", "md"), ("text", "txt"), ("json", "json"), ("html", "html")):
         args = ("report", "2026-10", "--format", form, "--out", str(tmp_path))
         assert run(capsys, "--config", str(config), *args) == (0, "", "")
         assert (tmp_path / f"report-2026-10.{ending}").read_text().endswith("\n")

@@ -56,7 +56,7 @@ def _sheet(entry: dict[str, Any], currency: str) -> Block:
     price = entry["headline_nano_per_mtok"]
     if price is not None:
         told.append(_row("per million output tokens", f"{price / 1e9:,.4f}"))
-    told += [Row(label, values) for _, label, values in _bills(entry)]
+    told += [Row(label, values) for _, label, values in bills(entry)]
     told += [Row(label, values) for label, values in _saved(entry)]
     told += _here_or_there(entry)
     if entry["break_even"] is not None:
@@ -65,7 +65,8 @@ def _sheet(entry: dict[str, Any], currency: str) -> Block:
     return told + list(_notes(entry))
 
 
-def _bills(entry: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def bills(entry: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The bills of a sheet that are known, the headline first: figure, label, what is printed."""
     for figure, label in SCENARIOS.items():
         if entry[figure] is not None:
             untold = figure == "same_hits_nano" and entry["same_hits_untold"]
@@ -95,7 +96,7 @@ def _bill(entry: dict[str, Any]) -> Iterator[Row]:
     if entry["headline_nano"] is None:
         yield _row(entry["sheet"], "unknown")
         return
-    lines = [(label, *values) for _, label, values in _bills(entry)]
+    lines = [(label, *values) for _, label, values in bills(entry)]
     lines += [(label, *values) for label, values in _saved(entry)]
     for number, line in enumerate(lines):
         yield Row("" if number else entry["sheet"], line)

@@ -1,12 +1,12 @@
 """A month in words: the answer, where the money went, the layers, who used it, what to doubt.
 
-`blocks` is what the report says, in no format; `as_text` lays it out as plain text.
+`sections` are what the report says, in no format; `as_text` lays it out as plain text.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from analytics.render import compare, routing
+from analytics.render import change, compare, routing
 from analytics.render.parts import Block, Note, Part, Row, as_lines
 from analytics.render.rounding import in_units
 from analytics.wording import cached, counted
@@ -26,26 +26,32 @@ STEPS = {
 SHOWN_GROUPS = 10
 
 
-def blocks(month: dict[str, Any]) -> list[Block]:
-    """The report in its order; money in the currency, four decimals for prices.
+def sections(month: dict[str, Any]) -> dict[str, Block]:
+    """The report by name, in its order; money in the currency, four decimals for prices.
 
-    The first block is the title and its sentences; in the others a plain string is a heading.
-    Parts are rounded so that they add up to their sum as printed; what is empty is left out.
+    The first is the title and its sentences; in the others a plain string is a heading. Parts are
+    rounded so that they add up to their sum as printed; what is empty is left out.
     """
-    parts = [
-        _head(month),
-        _restated(month),
-        _money(month),
-        _waterfall(month),
-        _states(month),
-        _layers(month),
-        _gaps(month),
-        _groups(month),
-        routing.section(month),
-        compare.section(month),
-        _quality(month),
-    ]
-    return [block for block in map(list, parts) if block]
+    parts = {
+        "head": _head(month),
+        "restated": _restated(month),
+        "money": _money(month),
+        "waterfall": _waterfall(month),
+        "change": change.section(month),
+        "states": _states(month),
+        "layers": _layers(month),
+        "gaps": _gaps(month),
+        "groups": _groups(month),
+        "routing": routing.section(month),
+        "compare": compare.section(month),
+        "quality": _quality(month),
+    }
+    return {name: block for name, part in parts.items() if (block := list(part))}
+
+
+def blocks(month: dict[str, Any]) -> list[Block]:
+    """The report in its order, without names."""
+    return list(sections(month).values())
 
 
 def as_text(month: dict[str, Any]) -> str:

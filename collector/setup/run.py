@@ -13,7 +13,7 @@ from collector.settings_file import DEFAULT, parse, read
 from collector.setup.ask import Questions
 from collector.setup.file import text
 from collector.setup.look import engine_at, host_name, system_zone
-from collector.setup.units import Unit, enabling, units
+from collector.setup.units import Unit, cron, enabling, units
 from collector.sources.nvml_look import NoCardsSeen, look
 
 
@@ -39,6 +39,8 @@ def init(args: argparse.Namespace) -> int:
         _systemd(args, settings, path)
     elif not args.print:
         _say(f"Look it over, then: {invocation(path)} doctor; {invocation(path)} up")
+        _say("A report of every month in `reports`: `init --systemd` writes a timer; for cron:")
+        _say(cron(path.absolute(), Path(sys.executable)))
     return 0
 
 

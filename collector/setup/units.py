@@ -1,5 +1,6 @@
-"""User units of systemd for the parts of rigledger, and for a monthly report."""
+"""User units of systemd for the parts of rigledger and for a monthly report, or a line for cron."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +46,7 @@ Description=rigledger: the report of the last full month
 Type=oneshot
 WorkingDirectory={folder}
 ExecStartPre=mkdir -p reports
-ExecStart={command} report --format md --out reports
+ExecStart={command} report --format html --out reports
 {hardening}"""
 
 _TIMER = """\
@@ -101,6 +102,19 @@ def enabling(found: list[Unit]) -> list[str]:
     """The commands that start the units, now and after each log-in."""
     names = " ".join(unit.name for unit in found if unit.enable)
     return ["systemctl --user daemon-reload", f"systemctl --user enable --now {names}"]
+
+
+def cron(config: Path, python: Path) -> str:
+    """A line for a crontab that keeps a report of every month. Both paths are absolute.
+
+    Cron goes by the system's zone: only on the second has the month begun in every zone.
+    """
+    rig, program, settings = (shlex.quote(str(p)) for p in (config.parent, python, config))
+    command = (
+        f"cd {rig} && mkdir -p reports &&"
+        f" {program} -P -m rigledger --config {settings} report --format html --out reports"
+    )
+    return f"0 6 2 * * {command}".replace("%", "\\%")  # a bare one ends cron's command
 
 
 def _escaped(path: Path) -> str:
