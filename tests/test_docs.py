@@ -86,12 +86,6 @@ def test_every_make_target_named_exists(page):
     assert {"test"} <= named <= set(targets)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_somewhere(page):
-    links = re.findall(r"\]\(([^)]+)\)", PAGES[page])
-    assert [link for link in links if "://" not in link and not (ROOT / link).is_file()] == []
-
-
 def test_every_folder_in_the_layout_table_exists():
     rows = re.findall(r"^\| `([\w./]+)` \|", README, flags=re.MULTILINE)
     assert {"collector/", "router/", "analytics/", "dashboard/", "data/", "tests/"} <= set(rows)
@@ -103,11 +97,7 @@ def test_the_changelog_has_the_version():
     assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-def test_the_settings_of_the_electricity_page_are_accepted():
+def test_the_prices_of_the_electricity_page_are_accepted():
     page = (ROOT / "docs/electricity.md").read_text(encoding="utf-8")
-    examples = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    assert len(examples) == 3
-    for example in examples:
-        parse(example, "docs/electricity.md")
     (prices,) = re.findall(r"^```csv\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
     assert len(parse_series(prices, "prices.csv").prices_nano) == 2

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pictures import PICTURES
 
 import rigledger
 from analytics.prices.read import parse_sheets
@@ -16,7 +17,7 @@ from bench.peers import command as peer
 from collector.settings_file import parse
 
 ROOT = Path(__file__).parent.parent
-PATHS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("router/plugins/*/README.md")]
+PATHS = [path for pattern in ("*.md", "[dr]*/**/*.md") for path in ROOT.glob(pattern)]
 PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(PATHS)}
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 BLOCKS = [
@@ -30,7 +31,7 @@ SHELL = [
     (page, line.removeprefix("$ "))
     for page, language, text in BLOCKS
     if language in ("sh", "console")
-    for line in text.splitlines()
+    for line in text.replace("\\\n", " ").splitlines()
     if language == "sh" or line.startswith("$ ")
 ]
 LINES = [(page, line) for page, line in SHELL if re.match(r"(\.venv/bin/)?rigledger ", line)]
@@ -119,7 +120,7 @@ def test_every_page_is_linked_from_another() -> None:
 
 def test_pictures_are_shown_and_small() -> None:
     files = sorted(ROOT.glob("docs/pictures/*"))
-    assert files
+    assert [file.stem for file in files] == sorted(name for name, *_ in PICTURES)
     for file in files:
         told = file.read_bytes()
         assert struct.unpack(">I", told[16:20]) == (1440,)
