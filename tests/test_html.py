@@ -104,6 +104,25 @@ def test_figures_are_the_documents() -> None:
         assert shown == pytest.approx(value / NANO, rel=0.005)
 
 
+def test_own_cost_is_called_a_bound_where_it_is_one() -> None:
+    made = told(at_least=["no price"], marginal_at_least=True)
+    made["marginal_cost_nano"] = NANO
+    rows = Page(as_html(made)).rows
+    assert ["this rig, full, at least", "10.00"] in rows
+    assert ["this rig, marginal, at least", "1.00"] in rows
+    made["marginal_cost_nano"] = 0
+    assert not any(row[0].startswith("this rig, marginal") for row in Page(as_html(made)).rows)
+
+
+def test_a_restatement_stands_before_the_figures_that_it_is_about() -> None:
+    figures = [{"figure": "cost_nano.total", "old": 10 * NANO, "new": 12 * NANO}]
+    entry = {"number": None, "at": None, "figures": figures, "why": [{"what": "a price"}]}
+    broken = {"number": None, "at": None, "figures": [], "why": [{"what": "it is off by 1"}]}
+    texts = [text for _, text in Page(as_html(told(restated=[entry, broken]))).texts]
+    assert texts.index("10.00") < texts.index("→ 12.00") < texts.index("why: a price")
+    assert texts.index("why: it is off by 1") < texts.index("at peak")
+
+
 def test_bars_are_as_long_as_their_figures() -> None:
     """1.6 at peak and 2.4 idle, end to end, of 4; bills of 2, 3 and 5 beside a cost of 10."""
     rects = [rect for rect in Page(as_html(told())).rects if rect.get("x")]

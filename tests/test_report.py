@@ -72,10 +72,11 @@ def test_json_is_the_month(config: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert month["tokens"] == {
         "input": 100,
         "cache_read": 0,
-        "split_new": 0,
-        "split_recomputed": 0,
+        # It told no first token, so its time could not be split.
+        "split_new": None,
+        "split_recomputed": None,
         "output": 50,
-        "split_output": 0,
+        "split_output": None,
         "requests": 1,
         "attempts": 1,
         "missing_usage": 0,

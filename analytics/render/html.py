@@ -140,14 +140,12 @@ def _change(block: Block, month: Month) -> Iterator[str]:
 
 def _compare(block: Block, month: Month) -> Iterator[str]:
     """Own cost and every bill on one axis, then what follows from them."""
-    own = [("this rig, full", month["cost_nano"]["total"])]
-    if (marginal := month["marginal_cost_nano"]) is not None:
-        own.append(("this rig, marginal", marginal))
+    own = list(_own(month))
     found = [(entry, figure, label, entry[figure])
              for entry in month["compare"] for figure, label, _ in compare.bills(entry)
              if entry["headline_nano"] is not None]  # fmt: skip
     amounts = [nano for _, nano in own] + [nano for *_, nano in found]
-    looks = ["own", "less"][: len(own)]
+    looks = ["own" if label.startswith("this rig, full") else "less" for label, _ in own]
     looks += ["api" if figure == f"{entry['scenario']}_nano" else "api-too"
               for entry, figure, *_ in found]  # fmt: skip
     drawn = bars([(0, nano) for nano in amounts], looks)
@@ -165,6 +163,16 @@ def _compare(block: Block, month: Month) -> Iterator[str]:
             found.remove(known)
             lines.append(Line(label, [_figure(known[3], values[0])], next(drawn)))
     yield _table(str(block[0]), lines)
+
+
+def _own(month: Month) -> Iterator[tuple[str, int]]:
+    """Own cost as far as it is known; what nobody has priced or read is not zero."""
+    for name, nano, is_least in (
+        ("full", month["cost_nano"]["total"], bool(month["at_least"])),
+        ("marginal", month["marginal_cost_nano"], month["marginal_at_least"]),
+    ):
+        if nano is not None and (nano or not is_least):
+            yield f"this rig, {name}{', at least' if is_least else ''}", nano
 
 
 def _plain(block: Block, month: Month) -> Iterator[str]:
