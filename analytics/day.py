@@ -22,6 +22,7 @@ from analytics.intervals import clip, inside, measure, union
 from analytics.marginal import shared
 from analytics.periods import day_at
 from analytics.rent import unwitnessed_ns
+from analytics.replay import replays
 from analytics.states import BUCKET_NS, UNASSIGNED
 from analytics.tariff import NO_RATE, Rate
 from analytics.utilization import peaks
@@ -60,8 +61,8 @@ class Day:
     facts: unassigned_nano (what no card in service carries, by category) and unassigned (its
     energy, `_unassigned`), rent_unknown_ns (`rent.unwitnessed_ns`), up_ns (`_up_ns`), resets,
     pending_ns, how the host's energy is known (`_host`), gaps ([start, end] ns), clock_steps ([at,
-    step] ns), headroom_ns (at other gaps, `active_gap.headroom_ns`), concurrency (by pool), peaks
-    (by card) and routing (`routing.of_day`).
+    step] ns), headroom_ns (at other gaps, `active_gap.headroom_ns`), concurrency (by pool), replays
+    (by pool, where there is a target), peaks (by card) and routing (`routing.of_day`).
     """
 
     name: str
@@ -217,6 +218,7 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
             books.evidence, books.states, settings.usage.active_gap_ns, start, end
         ),
         "concurrency": concurrency(books, start, end),
+        "replays": replays(books, start, end) if settings.slo.ttft_p95_ms else {},
         "gaps": [[int(a), int(b)] for a, b in gaps],
         "peaks": {card: peak.as_dict() for card, peak in found.items()},
     }

@@ -31,7 +31,8 @@ def check(
     the leaves' time and card energy, neither of which may be negative; `declared` is what the
     settings alone say (`declared.declared`).
     """
-    pairs = _whole(month) + _layers(exact) + _compared(month) + routed(month) + (declared or [])
+    pairs = _whole(month) + _layers(exact) + _compared(month) + routed(month) + _headroom(month)
+    pairs += declared or []
     for label in LABELS:
         pairs += labelled(month, label)
     for place in PLACES:
@@ -98,6 +99,21 @@ def _whole(month: Mapping[str, Any]) -> Pairs:
         told = month["active_gap"][gap]
         moved = told["headroom_ns"] + told["idle_ns"]
         pairs.append((f"headroom + idle at {gap} the gap = at the gap", moved, quiet))
+    return pairs
+
+
+def _headroom(month: Mapping[str, Any]) -> Pairs:
+    """No more engines make a first token later, and one less than needed misses the target."""
+    pairs: Pairs = []
+    for pool in month["headroom"].get("needed", ()):
+        name, fewest = pool["name"], pool["needed"]
+        p95 = [ms for ms in pool["p95_ms"].values() if ms is not None]
+        pairs.append((f"p95 of {name} by engines", p95, sorted(p95, reverse=True)))
+        target = month["headroom"]["slo"]["ttft_p95_ms"]
+        missed = sum(ms > target for ms in p95)
+        if p95:
+            least = missed + 1 if missed < len(p95) else None
+            pairs.append((f"engines that {name} needs", fewest, least))
     return pairs
 
 

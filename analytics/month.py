@@ -19,6 +19,7 @@ from analytics.machine_groups import machine_groups
 from analytics.periods import Period
 from analytics.quality import at_least, embedding_ns, flags, quality, refused
 from analytics.read import Ledger
+from analytics.replay import needed
 from analytics.rollup import CATEGORIES, KINDS
 from analytics.routing import routing
 from analytics.shelf import Progress, Shelf, no_progress
@@ -139,7 +140,10 @@ def summarize(
             [day.facts["headroom_ns"] for day in days],
             settings.usage.active_gap_ns,
         ),
-        "headroom": {"concurrency": concurrency.added(d.facts["concurrency"] for d in days)},
+        "headroom": {
+            "concurrency": concurrency.added(d.facts["concurrency"] for d in days),
+            **_headroom(days, cells, settings),
+        },
         "groups": {**groups(shares, work, tallies, found), **by_place},
         "routing": routing(
             [day.facts["routing"] for day in days], [(day.name, day.ends) for day in days]
@@ -180,6 +184,21 @@ def _tokens(tallies: pl.DataFrame, cells: pl.DataFrame) -> Tokens:
 def _known(values: pl.Series) -> int | None:
     """The sum of what is known; None where nothing of it is, 0 where there is nothing."""
     return None if len(values) and values.null_count() == len(values) else int(values.sum())
+
+
+def _headroom(days: list[Day], cells: pl.DataFrame, settings: Settings) -> dict[str, Any]:
+    """The declared target, and the engines that it takes (`replay.needed`)."""
+    target = settings.slo.ttft_p95_ms
+    if target is None:
+        return {"slo": None, "needed": []}
+    idle = pl.when(pl.col("state") == "busy").then(0).otherwise("energy_nano")
+    fixed = cells.group_by("pool").agg(pl.col("capital_nano", "other_nano").sum(), idle.sum())
+    spare: dict[str, int] = {}
+    for name, *nano in fixed.iter_rows():
+        for pool in name.split("+"):
+            spare[pool] = spare.get(pool, 0) + sum(nano)
+    found = needed([day.facts["replays"] for day in days], target, spare)
+    return {"slo": {"ttft_p95_ms": target}, "needed": found}
 
 
 def _by_state(cells: pl.DataFrame, figure: str) -> dict[str, int]:

@@ -7,7 +7,6 @@ never kept. What a kept day holds by request is read only when asked for. The sh
 at any time.
 """
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 import polars as pl
 
+from analytics.assumptions import digest, of_days
 from analytics.books import DAY_NS, LOOKBACK_NS, Books, around_ns, keep_books
 from analytics.day import DETAILS, Day, Details, split
 from analytics.evidence import WITNESS_HOLDS_NS
@@ -35,7 +34,7 @@ from collector.settings import Settings
 from collector.tables import tables_of_rig
 from collector.touched import HOUR_NS
 
-RULES = 15  # raise it whenever the same events and settings would give other figures
+RULES = 16  # raise it whenever the same events and settings would give other figures
 PEAK_DAYS_NS = 90 * DAY_NS
 CHUNK_DAYS = 31
 CHUNK_ATTEMPTS = 100_000  # bounds the memory of a build
@@ -76,7 +75,7 @@ class Shelf:
         self._progress, self._keeps = progress, keeps
         self.root = ledger.path / "derived"
         self._born, self._news = ledger.news()
-        self._assumptions = _assumptions(settings, ledger)
+        self._assumptions = of_days(settings, ledger)
         self.tables = tables_of_rig(settings)
         self._found: dict[str, dict[str, Any]] = {}
         self._host: HostFacts | None = None
@@ -139,7 +138,7 @@ class Shelf:
         gap = self.settings.usage.active_gap_ns
         since = day_at(from_ns - reach_ns, self.settings.zone).from_ns
         news = self._news_of("attempt", since - gap, to_ns + gap)
-        return _digest(json.dumps([self._born, from_ns, to_ns, news]).encode())
+        return digest(json.dumps([self._born, from_ns, to_ns, news]).encode())
 
     def _news_of(self, kind: str, start: int, end: int) -> list[tuple[str, int, int]]:
         """The numbers of the last news of a kind in the hours of a span."""
@@ -289,16 +288,7 @@ class Shelf:
         news.append(("engine", 0, max(told, default=0)))
         rests_on = [RULES, self._born, self._assumptions, self.tables, _key(span), news]
         rests_on += self._host_until(span, max(span.to_ns, sampled_until_ns))
-        return _digest(json.dumps(rests_on).encode())
-
-
-def _assumptions(settings: Settings, ledger: Ledger) -> str:
-    """A digest of the settings that a day's figures depend on, and of the price series."""
-    parts = (settings.rig, settings.hardware, settings.electricity, settings.engines)
-    gap, other = settings.usage.active_gap, settings.other_costs
-    meters = [(meter.name, meter.from_, meter.until) for meter in settings.meters]
-    series = {name: each.digest for name, each in ledger.price_series(settings).items()}
-    return _digest(msgspec.json.encode([*parts, gap, other, meters, series]))
+        return digest(json.dumps(rests_on).encode())
 
 
 def _sampled_until(books: Books, end_ns: int) -> int:
@@ -344,7 +334,3 @@ def _replace(aside: Path, place: Path) -> None:
 
 def _key(span: Span) -> str:
     return f"{span.from_ns}-{span.to_ns}"
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -106,6 +106,25 @@ class UsageSettings(Table, kw_only=True, frozen=True):
         return int(self.active_gap[:-1]) * unit * NANO
 
 
+class SloSettings(Table, kw_only=True, frozen=True):
+    """What the rig must hold ready for; without a target, nothing is called too much."""
+
+    ttft_p95_seconds: Annotated[
+        Annotated[float, Meta(gt=0, le=3600)] | None,
+        doc(
+            "how soon 95 of 100 requests must have their first token: the report then tells how"
+            " many engines that takes",
+            "s",
+        ),
+    ] = None
+
+    @property
+    def ttft_p95_ms(self) -> int | None:
+        """The target in whole ms, None where there is none."""
+        seconds = self.ttft_p95_seconds
+        return None if seconds is None else round(seconds * 1000)
+
+
 class EngineSettings(Table, kw_only=True, frozen=True):
     """An engine: one model copy on one or several cards, from a date on."""
 
@@ -149,6 +168,7 @@ class Settings(Table, kw_only=True, frozen=True):
     electricity: list[Electricity] = field(default_factory=list)
     other_costs: list[OtherCost] = field(default_factory=list)
     usage: UsageSettings = field(default_factory=UsageSettings)
+    slo: SloSettings = field(default_factory=SloSettings)
     engines: list[EngineSettings] = field(default_factory=list)
     router: RouterSettings = field(default_factory=RouterSettings)
     taps: list[Tap] = field(default_factory=list)

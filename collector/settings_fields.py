@@ -160,7 +160,7 @@ def _words(bare: Any) -> str:
         return f"list of {_words(_bare(get_args(bare)[0]))}"
     if get_origin(bare) is dict:
         return "table of whole numbers"
-    return {str: "text", int: "whole number", dt.date: "date"}[bare]
+    return {str: "text", int: "whole number", float: "number", dt.date: "date"}[bare]
 
 
 def _default(field: Any) -> str | None:

@@ -234,6 +234,11 @@ AT_ONCE = (
     "For how long a pool of cards had one request, two, and so on, whether they waited or were "
     "computed. Beyond the line are more requests than the pool has slots: some of them wait."
 )
+NEEDED = (
+    "The recorded arrivals once more on fewer engines: a request takes as long as it took and "
+    "waits where all slots are taken. Colder caches and slower batches of fewer engines are not "
+    "replayed, and each day begins with free slots."
+)
 EVERY_CARD = "Each card's time by state, its three layers and what it cost."
 
 STATES = {

@@ -86,6 +86,37 @@ def at_once(pool: dict[str, Any]) -> str:
     return told + (f"; without a witness: {words.span(unknown)}." if unknown else ".")
 
 
+def needed(pool: dict[str, Any], target_ms: int, currency: str) -> str:
+    """How many engines the declared target takes, and what the rest cost."""
+    name, engines, fewest = plain(pool["name"]), pool["engines"], pool["needed"]
+    target = f"95 of 100 first tokens within {target_ms / 1000:g} s"
+    if not engines:
+        return (
+            f"Pool {name}: nobody told how many slots its engines have, so {target} is not judged."
+        )
+    if not pool["requests"]:
+        return f"Pool {name} had no request with a first token, so {target} is not judged."
+    if fewest is None:
+        return (
+            f"Pool {name} misses {target}: with all {words.count(engines, 'engine')} it takes "
+            f"**{_seconds(pool['p95_ms'][str(engines)])}**."
+        )
+    told = (
+        f"For {target} pool {name} needs **{fewest} of {words.count(engines, 'engine')}**: "
+        f"{_seconds(pool['p95_ms'][str(fewest)])} with {fewest}"
+    )
+    if fewest > 1:
+        told += f", {_seconds(pool['p95_ms'][str(fewest - 1)])} with {fewest - 1}"
+    if fewest < engines:
+        rest = words.cents(pool["spare_nano"])
+        return f"{told}. Hardware and idle power of the rest cost **{rest} {currency}**."
+    return f"{told}. None can be spared."
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:,.3g} s"
+
+
 def gap(month: dict[str, Any]) -> str:
     """What rests on the choice of the active gap."""
     told = month["active_gap"]

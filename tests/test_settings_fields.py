@@ -32,6 +32,7 @@ def test_the_tables_are_those_of_the_file():
         *("electricity", "electricity.windows", "other_costs"),
         *(
             "usage",
+            "slo",
             "engines",
             "router",
             "taps",

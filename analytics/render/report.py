@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from analytics.render import change, compare, routing
+from analytics.render import change, compare, headroom, routing
 from analytics.render.parts import Block, Note, Part, Row, as_lines
 from analytics.render.rounding import in_units
 from analytics.wording import cached, counted
@@ -41,6 +41,7 @@ def sections(month: dict[str, Any]) -> dict[str, Block]:
         "states": _states(month),
         "layers": _layers(month),
         "gaps": _gaps(month),
+        "headroom": headroom.section(month),
         "groups": _groups(month),
         "routing": routing.section(month),
         "compare": compare.section(month),

@@ -107,6 +107,17 @@ def at_once(month: dict[str, Any], colours: Palette) -> None:
                 key=f"at_once_{number}",
                 alt="Hours by the number of requests at once",
             )
+    if (slo := month["headroom"]["slo"]) is None:
+        st.caption(
+            "No target is declared: with `ttft_p95_seconds` under `[slo]` in the settings file "
+            "this page tells how many engines it takes."
+        )
+        return
+    for pool in month["headroom"]["needed"]:
+        st.markdown(
+            usage_sentences.needed(pool, slo["ttft_p95_ms"], month["currency"]),
+            help=meanings.NEEDED,
+        )
 
 
 def gap(month: dict[str, Any]) -> None:
