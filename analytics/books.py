@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analytics import capital, cost, electricity, energy, other_costs, sampled
+from analytics import capital, cost, electricity, energy, other_costs
 from analytics.active_gap import reach_ns
 from analytics.card_time import card_time
 from analytics.electricity import HostEnergy
@@ -15,6 +15,7 @@ from analytics.periods import day_at
 from analytics.prefixes import RECALL_NS
 from analytics.read import Ledger
 from analytics.rig import Card, cards, in_force, in_service
+from analytics.sampled import sampled
 from analytics.states import BUCKET_NS, buckets_between, out_of_service, partition
 from analytics.tariff import Rate, rates
 from analytics.tellings import NEARBY_NS, joined
@@ -82,8 +83,7 @@ def keep_books(ledger: Ledger, settings: Settings, from_ns: int, to_ns: int, now
     slots = _slots(assigned, engines)
     rows = timeline(attempts, assigned, slots, before)
     rig = cards(settings, from_ns)
-    intervals = sampled.of_cards(ledger, host, days, now_ns)
-    metered = sampled.of_wall(ledger, host, days, now_ns)
+    intervals, metered = sampled(ledger, host, days, now_ns)
     evidence = gather(
         rig,
         rows=rows,

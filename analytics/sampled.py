@@ -17,30 +17,47 @@ DAY_NS = 96 * BUCKET_NS
 MOST = {"samples": MOST_MW, "wall_samples": MOST_AT_WALL_MW}
 
 
-def of_cards(ledger: Ledger, host: HostFacts, days: tuple[int, int], now_ns: int) -> pl.DataFrame:
-    """The intervals between the cards' readings (`energy.readings`) that meet [from, to) `days`,
-    and more."""
-    return _sampled(ledger, "samples", host, days, now_ns)
-
-
-def of_wall(ledger: Ledger, host: HostFacts, days: tuple[int, int], now_ns: int) -> pl.DataFrame:
-    """The same of the wall meters."""
-    return _sampled(ledger, "wall_samples", host, days, now_ns)
-
-
-def _sampled(
-    ledger: Ledger, query: str, host: HostFacts, days: tuple[int, int], now_ns: int
-) -> pl.DataFrame:
-    first, last = days
-    near = (_floor_day(first) - DAY_NS, _floor_day(last) + DAY_NS)
-    far = (_floor_day(first - BRIDGED_NS), _floor_day(last + BRIDGED_NS) + DAY_NS)
-    found = readings(ledger.frame(query, *near), host, MOST[query])
-    reaches = (pl.col("from_ns").min() < first) & (
-        (pl.col("at_ns").max() >= last) | pl.lit(near[1] > now_ns)
+def sampled(
+    ledger: Ledger, host: HostFacts, days: tuple[int, int], now_ns: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The intervals between the readings (`energy.readings`) of the cards, and of the wall meters,
+    that meet [from, to) `days`, and more."""
+    far = (_floor_day(days[0] - BRIDGED_NS), _floor_day(days[1] + BRIDGED_NS) + DAY_NS)
+    every = ledger.frame("sampled", *far)
+    cards, wall = (
+        _read(
+            ledger,
+            query,
+            host,
+            days=days,
+            told=set(every.filter(query=query)["card"]),
+            far=far,
+            now_ns=now_ns,
+        )
+        for query in MOST
     )
-    there = set(found.group_by("card").agg(reaches.alias("it")).filter("it")["card"])
+    return cards, wall
+
+
+def _read(
+    ledger: Ledger,
+    query: str,
+    host: HostFacts,
+    *,
+    days: tuple[int, int],
+    told: set[str],
+    far: tuple[int, int],
+    now_ns: int,
+) -> pl.DataFrame:
+    near = (_floor_day(days[0]) - DAY_NS, _floor_day(days[1]) + DAY_NS)
+    span = near if told else (days[0], days[0])
+    found = readings(ledger.frame(query, *span), host, MOST[query])
+    reaches = (pl.col("from_ns").min() < days[0]) & (
+        (pl.col("at_ns").max() >= days[1]) | pl.lit(near[1] > now_ns)
+    )
+    there = found.group_by("card").agg(reaches.alias("it")).filter("it")["card"]
     # Whoever has readings only further away may have been silent throughout.
-    if there.issuperset(ledger.frame("sampled", *far).filter(query=query)["card"]):
+    if told.issubset(there):
         return found
     return readings(ledger.frame(query, *far), host, MOST[query])
 

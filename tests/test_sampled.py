@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 from rig.ledger import START, ledger, sample
 
-from analytics import energy, sampled
+from analytics import energy
 from analytics.host import UNDISTURBED
 from analytics.read import Ledger
+from analytics.sampled import sampled
 from collector.clock import SECOND_NS
 
 DAY_NS = 86_400 * SECOND_NS
@@ -39,7 +40,7 @@ def test_a_day_is_told_as_by_all_of_the_readings(tmp_path: Path, seed: int) -> N
     kept = ledger(tmp_path / "ledger", [each for card in "AB" for each in silent(dice, card)])
     days = (FROM_NS, FROM_NS + dice.choice([1, 1, 2]) * DAY_NS)
     every = energy.readings(kept.frame("samples", 0, NEVER), UNDISTURBED)
-    found = sampled.of_cards(kept, UNDISTURBED, days, NEVER)
+    found, _ = sampled(kept, UNDISTURBED, days, NEVER)
     meets = (pl.col("at_ns") > days[0]) & (pl.col("from_ns") < days[1])
     # What is further apart than a counter bridges tells nothing, whether it is seen or not.
     tells = pl.col("energy_uj").is_not_null()
@@ -61,5 +62,5 @@ def test_no_more_than_three_days_are_read_of_one_without_silence(
         return found
 
     monkeypatch.setattr(Ledger, "frame", noted)
-    sampled.of_cards(kept, UNDISTURBED, (FROM_NS, FROM_NS + DAY_NS), NEVER)
+    sampled(kept, UNDISTURBED, (FROM_NS, FROM_NS + DAY_NS), NEVER)
     assert sum(asked) == 3 * 96
