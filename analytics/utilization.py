@@ -178,23 +178,20 @@ def layers(ns: pl.DataFrame, found: Mapping[str, Peak], output_tokens: int | Non
     Without any peak rate all cards weigh the same; without known tokens there is no throughput.
     """
     plain = Peak(MTOK, "none")
-
-    def rated(*states: str) -> Fraction:
-        part = ns.filter(pl.col("state").is_in(states)) if states else ns
-        return sum(
-            (
-                Fraction(found.get(card, plain).utok_per_s * time, MTOK * SECOND_NS)
-                for card, time in part.select("card", "ns").iter_rows()
-            ),
-            Fraction(0),
-        )
-
-    capacity, active, busy = rated(), rated(*ACTIVE), rated("busy")
+    capacity = active = busy = 0  # millionths of a token × ns
+    for card, state, time in ns.select("card", "state", "ns").iter_rows():
+        rated = found.get(card, plain).utok_per_s * time
+        capacity += rated
+        active += rated if state in ACTIVE else 0
+        busy += rated if state == "busy" else 0
+    throughput = None
+    if output_tokens is not None and busy and found:
+        throughput = Fraction(output_tokens * MTOK * SECOND_NS, busy)
     return Layers(
-        hours=active / capacity if capacity else None,
-        occupancy=busy / active if active else None,
-        throughput=None if output_tokens is None or not (busy and found) else output_tokens / busy,
-        rated_capacity=capacity,
+        hours=Fraction(active, capacity) if capacity else None,
+        occupancy=Fraction(busy, active) if active else None,
+        throughput=throughput,
+        rated_capacity=Fraction(capacity, MTOK * SECOND_NS),
     )
 
 
