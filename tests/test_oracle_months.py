@@ -101,7 +101,7 @@ def rig(dice: random.Random, zone: str, first: dt.date, length: int, folder: Pat
         hardware=[
             Hardware(
                 name="box", price="17000", life_years=4,
-                in_service=bought or first.replace(year=first.year - 1),
+                in_service=bought or first - dt.timedelta(days=366),
             ),
             Hardware(
                 name="card D", price="1999.99", in_service=replaced, life_years=3, cards=["D"]
