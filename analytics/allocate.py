@@ -27,6 +27,8 @@ def largest_remainder(
     whole = np.zeros(several, dtype=np.int64)
     np.add.at(whole, group, weights)
     whole = whole[group]
+    if (weights < 0).any():
+        raise ValueError(f"a negative {weight} cannot split {amount}")
     if (whole <= 0).any():
         raise ValueError(f"a group of {list(by)} has no {weight} to split {amount} by")
     floor, rest = divided(amounts, weights, whole)

@@ -113,6 +113,7 @@ def split(books: Books, settings: Settings) -> list[Day]:
         costs = rollup.costs(worked, books)
         over = _within(ended, "end_ns", start, end)
         routed = routing.of_day(books, own, worked, over, (start, end))
+        judged = replays(books, own, start, end) if settings.slo.ttft_p95_ms else {}
         days.append(
             Day(
                 name=name,
@@ -122,7 +123,11 @@ def split(books: Books, settings: Settings) -> list[Day]:
                 work=rollup.work(costs),
                 tallies=rollup.tallies(over),
                 ends=rollup.ends(over),
-                facts={**_facts(books, settings, start, end), "routing": routed},
+                facts={
+                    **_facts(books, settings, start, end),
+                    "replays": judged,
+                    "routing": routed,
+                },
                 details=Held({"costs": costs, "ended": over}),
             )
         )
@@ -218,7 +223,6 @@ def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, 
             books.evidence, books.states, settings.usage.active_gap_ns, start, end
         ),
         "concurrency": concurrency(books, start, end),
-        "replays": replays(books, start, end) if settings.slo.ttft_p95_ms else {},
         "gaps": [[int(a), int(b)] for a, b in gaps],
         "peaks": {card: peak.as_dict() for card, peak in found.items()},
     }

@@ -55,7 +55,10 @@ def readings(
         gap=(pl.col("dt") > GAP_PERIODS * period)
         | (pl.col("dt") > BUCKET_NS)
         | (pl.col("part") != pl.col("_part")),
-        reset=alike & (~counted.is_between(0, most).fill_null(True) | ~same),
+        # Whether a longer one is seen at all depends on how far back was read.
+        reset=alike
+        & (pl.col("dt") <= BRIDGED_NS)
+        & (~counted.is_between(0, most).fill_null(True) | ~same),
         alike=alike,
     )
     energy = (

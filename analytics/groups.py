@@ -44,12 +44,13 @@ def carried(work: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
 
     Columns: pool, `LABELS`, own (busy cost) and by state what they carry (`COSTS`), for `busy`
     the own cost and the share of the unattributed. A pool whose requests cost nothing in sum, or
-    less where its assets' market value rose, shares out nothing.
+    of which any costs less than nothing as its assets' market value rose, shares out nothing.
     """
     nano = pl.sum_horizontal(f"{kind}_nano" for kind in KINDS)
     work = work.with_columns(place=pl.Series(codes(work, FINE)[0]))
     own = work.group_by("place").agg(pl.col(FINE).first(), own=nano.sum()).sort("place")
-    own = own.with_columns(whole=pl.col("own").sum().over("pool"))
+    whole = pl.when(pl.col("own").min().over("pool") >= 0).then(pl.col("own").sum().over("pool"))
+    own = own.with_columns(whole=whole.fill_null(0))
     shares = [_shared(own, state, cost) for state, cost in _by_pool(cells).items()]
     wide = own.drop("place", "whole").with_columns(shares)
     return wide.with_columns(busy_nano=pl.col("busy_nano") + pl.col("own"))

@@ -142,7 +142,7 @@ def summarize(
         ),
         "headroom": {
             "concurrency": concurrency.added(d.facts["concurrency"] for d in days),
-            **_headroom(days, cells, settings),
+            **_headroom(days, settings),
         },
         "groups": {**groups(shares, work, tallies, found), **by_place},
         "routing": routing(
@@ -186,18 +186,12 @@ def _known(values: pl.Series) -> int | None:
     return None if len(values) and values.null_count() == len(values) else int(values.sum())
 
 
-def _headroom(days: list[Day], cells: pl.DataFrame, settings: Settings) -> dict[str, Any]:
+def _headroom(days: list[Day], settings: Settings) -> dict[str, Any]:
     """The declared target, and the engines that it takes (`replay.needed`)."""
     target = settings.slo.ttft_p95_ms
     if target is None:
         return {"slo": None, "needed": []}
-    idle = pl.when(pl.col("state") == "busy").then(0).otherwise("energy_nano")
-    fixed = cells.group_by("pool").agg(pl.col("capital_nano", "other_nano").sum(), idle.sum())
-    spare: dict[str, int] = {}
-    for name, *nano in fixed.iter_rows():
-        for pool in name.split("+"):
-            spare[pool] = spare.get(pool, 0) + sum(nano)
-    found = needed([day.facts["replays"] for day in days], target, spare)
+    found = needed([day.facts["replays"] for day in days], target)
     return {"slo": {"ttft_p95_ms": target}, "needed": found}
 
 

@@ -18,18 +18,30 @@ from analytics.intervals import Ints
 
 MS = 1_000_000
 PERCENT = 95
-Replay = dict[str, Any]  # slots (of the engines, most first), requests, untold, ms
+Replay = dict[str, Any]  # slots (of the engines, most first), requests, untold, ms, fixed_nano
 
 
-def replays(books: Books, from_ns: int, to_ns: int) -> dict[str, Replay]:
+def replays(books: Books, cells: pl.DataFrame, from_ns: int, to_ns: int) -> dict[str, Replay]:
     """For each pool the requests that came within a span, on 1..n of its engines.
 
     slots: those of each engine as of the span's end, most first, None where one never told;
     requests: those with a first token; untold: those without; ms: by the number of engines, how
-    many requests had their first token after so many whole ms.
+    many requests had their first token within so many ms, to three digits, rounded up; fixed_nano:
+    what the cards that serve this pool alone cost but for the power of their work, of the span's
+    `cells`.
     """
     pools = sorted({engine.pool_name for engine in books.assigned.values()})
-    return {pool: _replay(books, pool, from_ns, to_ns) for pool in pools}
+    return {
+        pool: {**_replay(books, pool, from_ns, to_ns), "fixed_nano": _fixed(books, cells, pool)}
+        for pool in pools
+    }
+
+
+def _fixed(books: Books, cells: pl.DataFrame, pool: str) -> int:
+    own = [card.uuid for card in books.cards if set(card.pools) == {pool}]
+    idle = pl.when(pl.col("state") == "busy").then(0).otherwise("energy_nano")
+    nano = pl.col("capital_nano") + pl.col("other_nano") + idle
+    return int(cells.filter(pl.col("card").is_in(own)).select(nano.sum()).item() or 0)
 
 
 def _replay(books: Books, pool: str, from_ns: int, to_ns: int) -> Replay:
@@ -54,15 +66,21 @@ def _replay(books: Books, pool: str, from_ns: int, to_ns: int) -> Replay:
     ms = {}
     for engines in range(1, len(slots) + 1):
         begun = begins(ready, end - compute, sum(slots[:engines]))
-        after = (begun + lead - asked)[heard] // MS
-        values, counts = np.unique(after, return_counts=True)
+        values, counts = np.unique(_ms((begun + lead - asked)[heard]), return_counts=True)
         ms[str(engines)] = {str(v): int(n) for v, n in zip(values, counts, strict=True)}
     return {**found, "ms": ms}
 
 
+def _ms(ns: Ints) -> Ints:
+    """Whole ms to three digits, rounded up, so that no miss is called a hit."""
+    ms = -(-ns // MS)
+    step = 10 ** np.maximum(0, np.floor(np.log10(np.maximum(ms, 1))).astype(np.int64) - 2)
+    return np.asarray(-(-ms // step) * step, dtype=np.int64)
+
+
 def begins(ready: Ints, takes: Ints, slots: int) -> Ints:
     """When each request begins, in order of arrival, where `slots` compute at once."""
-    there = np.arange(len(ready)) - np.searchsorted(np.sort(ready + takes), ready, side="right")
+    there = np.arange(len(ready)) - np.searchsorted(np.sort(ready + takes), ready, side="left")
     if not len(ready) or int(there.max()) < slots:
         return ready  # nobody ever waited
     free = [int(ready[0])] * slots
@@ -83,30 +101,25 @@ def _slots(books: Books, pool: str, at_ns: int) -> list[int] | None:
     return sorted((count for (count,) in told), reverse=True)
 
 
-def needed(
-    days: Iterable[Mapping[str, Replay]], target_ms: int, spare: Mapping[str, int]
-) -> list[dict[str, Any]]:
-    """For each pool of several days: engines as of the last day (0 where their slots are
-    unknown), requests, untold, p95_ms by the number of engines, `needed`, the fewest that meet
-    the target (None where none does), and what the rest cost (`spare_nano`).
-
-    `spare` is what each pool's cards cost but for the energy of their work; engines count alike.
+def needed(days: Iterable[Mapping[str, Replay]], target_ms: int) -> list[dict[str, Any]]:
+    """For each pool of several days: engines as of the last day, requests, untold, unjudged (of
+    days on which nobody told the slots), p95_ms by the number of engines, `needed`, the fewest
+    that meet the target (None where none does), and what the rest cost (`spare_nano`). Where
+    requests are unjudged there are no p95 and nothing is needed.
     """
     by_pool: dict[str, list[Replay]] = {}
     for day in days:
         for pool, replay in day.items():
             by_pool.setdefault(pool, []).append(replay)
-    return [
-        _needed(pool, replays, target_ms, spare.get(pool, 0))
-        for pool, replays in sorted(by_pool.items())
-    ]
+    return [_needed(pool, replays, target_ms) for pool, replays in sorted(by_pool.items())]
 
 
-def _needed(pool: str, replays: list[Replay], target_ms: int, spare_nano: int) -> dict[str, Any]:
+def _needed(pool: str, replays: list[Replay], target_ms: int) -> dict[str, Any]:
     engines = len(replays[-1]["slots"] or ())
+    unjudged = sum(replay["requests"] for replay in replays if replay["slots"] is None)
     p95 = {
         str(n): percentile(_added(_on(replay, n) for replay in replays))
-        for n in range(1, engines + 1)
+        for n in range(1, 1 + (0 if unjudged else engines))
     }
     meets = [int(n) for n, ms in p95.items() if ms is not None and ms <= target_ms]
     fewest = min(meets, default=None)
@@ -115,10 +128,18 @@ def _needed(pool: str, replays: list[Replay], target_ms: int, spare_nano: int) -
         "engines": engines,
         "requests": sum(replay["requests"] for replay in replays),
         "untold": sum(replay["untold"] for replay in replays),
+        "unjudged": unjudged,
         "p95_ms": p95,
         "needed": fewest,
-        "spare_nano": None if fewest is None else spare_nano * (engines - fewest) // engines,
+        "spare_nano": None if fewest is None else sum(_spare(day, fewest) for day in replays),
     }
+
+
+def _spare(replay: Replay, fewest: int) -> int:
+    """What a day's engines beyond the fewest cost: all engines count alike."""
+    there = len(replay["slots"] or ())
+    nano: int = replay["fixed_nano"]
+    return nano * (there - fewest) // there if there > fewest else 0
 
 
 def _on(replay: Replay, engines: int) -> Mapping[str, int]:

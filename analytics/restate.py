@@ -11,6 +11,7 @@ from collector.settings import Settings
 # These say where things lie and how they are reached; no figure rests on them.
 APART = {"store", "collector", "dashboard", "taps", "router", "meters"}
 NAMES = ("name", "step", "sheet", "at")  # what a row of a list is known by, the first that it has
+JUDGED = {("headroom", "slo"), ("headroom", "needed")}
 Content = Mapping[str, Any]
 
 
@@ -51,7 +52,8 @@ def _figures(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     """Leaves that differ, by their dotted names. What only one program version tells is no news."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old:
-            if key in new and (path or key != "groups"):
+            # What a target says of a month is a judgement, and no figure of its books.
+            if key in new and (path or key != "groups") and (path, key) not in JUDGED:
                 yield from _figures(f"{path}.{key}" if path else key, old[key], new[key])
     elif _named(old) and _named(new):
         before, after = _by_name(old), _by_name(new)

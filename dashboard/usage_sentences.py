@@ -90,7 +90,7 @@ def needed(pool: dict[str, Any], target_ms: int, currency: str) -> str:
     """How many engines the declared target takes, and what the rest cost."""
     name, engines, fewest = plain(pool["name"]), pool["engines"], pool["needed"]
     target = f"95 of 100 first tokens within {target_ms / 1000:g} s"
-    if not engines:
+    if not engines or pool["unjudged"]:
         return (
             f"Pool {name}: nobody told how many slots its engines have, so {target} is not judged."
         )
@@ -107,10 +107,10 @@ def needed(pool: dict[str, Any], target_ms: int, currency: str) -> str:
     )
     if fewest > 1:
         told += f", {_seconds(pool['p95_ms'][str(fewest - 1)])} with {fewest - 1}"
-    if fewest < engines:
+    if fewest < engines and pool["spare_nano"]:
         rest = words.cents(pool["spare_nano"])
         return f"{told}. Hardware and idle power of the rest cost **{rest} {currency}**."
-    return f"{told}. None can be spared."
+    return f"{told}." if fewest < engines else f"{told}. None can be spared."
 
 
 def _seconds(ms: int) -> str:

@@ -179,3 +179,27 @@ def test_beyond_the_dearest_thousand_all_others_are_one_group(tmp_path: Path) ->
     assert (others["output_tokens"], others["input_tokens"]) == (150, 300)
     carried = sum(group["full_cost_nano"] for group in (*shown, others))
     assert carried + document["unallocated_cost_nano"] == document["cost_nano"]["total"]
+
+
+def test_where_a_request_costs_less_than_nothing_nobody_carries_the_rest(tmp_path: Path) -> None:
+    # The box falls by 300 while the first session works, and rises by 295 while the second does.
+    box = Hardware(
+        name="box", price="1000", in_service=dt.date(2026, 10, 5), method="market", cards=["A"],
+        market_values={"2026-10-07": "700", "2026-10-09": "995"},
+    )  # fmt: skip
+    day = 86_400
+    events = [
+        attempt("a", 0, 20 * 3600, session="early"),
+        attempt("b", 2.5 * day, 2.5 * day + 20 * 3600, session="late"),
+    ]
+    whole = Period("days", START - 8 * 3600 * SECOND, START + (4 * 24 - 8) * 3600 * SECOND)
+    kept = ledger(tmp_path / "ledger", events)
+    document = month(kept, settings("A", hardware=[box]), whole, START + 20 * day * SECOND)
+    early, late = (by_name(document, "session")[name] for name in ("early", "late"))
+    assert early["busy_cost_nano"] > 0 > late["busy_cost_nano"]
+    for group in (early, late):
+        assert group["full_cost_nano"] == group["busy_cost_nano"]
+    carried = early["full_cost_nano"] + late["full_cost_nano"]
+    assert (
+        carried + document["unallocated_cost_nano"] == document["cost_nano"]["total"] == 5 * 10**9
+    )

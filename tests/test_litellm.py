@@ -18,7 +18,7 @@ from rig.upstream import Upstream, answer, stream_head
 from collector.decode import decode
 
 sys.path.insert(0, str(PLUGIN))
-from rigledger_litellm import Handler, books, sender
+from rigledger_litellm import Handler, books, choice, sender
 from rigledger_litellm.choice import Chooser
 
 needs_proxy = pytest.mark.skipif(
@@ -106,6 +106,13 @@ def test_what_no_card_computed_is_no_event():
     assert books.event({**TOLD, "model_id": None, "api_base": None}, "desk") is None
 
 
+def test_an_address_stands_for_an_engine_without_its_secrets():
+    address = "https://me:secret@host:8000/v1?key=secret#secret"
+    told = {**TOLD, "model_id": None, "api_base": address}
+    assert accepted(books.event(told, "desk")).engine == "https://host:8000/v1"
+    assert books.event({**told, "api_base": "no address"}, "desk") is None
+
+
 def test_a_call_that_is_logged_twice_is_one_event():
     assert books.event(TOLD, "desk") == books.event(TOLD, "desk")
     retried = {**TOLD, "startTime": TOLD["startTime"] + 0.01}
@@ -191,6 +198,10 @@ def deployments(count=3):
     return [{"model_info": {"id": f"card{n}"}, "litellm_params": {}} for n in range(count)]
 
 
+def name(deployment):
+    return deployment["model_info"]["id"]
+
+
 def turn(*texts, system="s"):
     said = [{"role": "system", "content": system}]
     return said + [{"role": "user", "content": text} for text in texts]
@@ -202,8 +213,8 @@ def test_a_conversation_goes_home_and_the_system_prompt_alone_is_no_home():
     (second,) = chooser.choose(deployments(), turn("b"), "2")
     assert first != second  # the same system prompt does not herd them
     for call, texts in (("3", ("a", "c")), ("4", ("a", "c", "d"))):
-        chooser.over("1")
-        chooser.over("3")
+        chooser.over("1", name(first))
+        chooser.over("3", name(first))
         assert chooser.choose(deployments(), turn(*texts), call) == [first]
 
 
@@ -217,13 +228,41 @@ def test_a_home_that_is_full_and_busier_than_the_rest_is_left():
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=40))
 def test_calls_that_are_over_leave_nothing_in_flight(calls):
     chooser = Chooser(slots=2)
+    taken = []
     for number, (talk, ends) in enumerate(calls):
-        assert len(chooser.choose(deployments(), turn(str(talk)), str(number))) == 1
+        (chosen,) = chooser.choose(deployments(), turn(str(talk)), str(number))
+        taken.append((str(number), name(chosen)))
         if ends:
-            chooser.over(str(number))
-    for number in range(len(calls)):
-        chooser.over(str(number))
+            chooser.over(*taken[-1])
+    for flight in taken:
+        chooser.over(*flight)
     assert not chooser._flights
+    assert not any(chooser._busy.values())
+
+
+def test_the_end_of_a_first_try_does_not_end_the_second():
+    chooser = Chooser(slots=1)
+    (first,) = chooser.choose(deployments(2), turn("a"), "1")
+    (second,) = chooser.choose(deployments(2), turn("b"), "1")  # another card, as the first is busy
+    assert second != first
+    chooser.over("1", name(first))
+    assert chooser._busy[name(second)] == 1
+    for _ in range(3):  # nobody could ever tell the end of these
+        chooser.choose(deployments(2), turn("c"), None)
+    assert sum(chooser._busy.values()) == 1
+
+
+def test_what_is_no_text_is_told_apart_by_its_parts():
+    chooser = Chooser(slots=9)
+    image = {"type": "image_url", "image_url": {"url": "data:" + "x" * 10_000}}
+    said = [{"role": "user", "content": [{"type": "text", "text": "a"}, image]}]
+    other = [{"role": "user", "content": [{"type": "text", "text": "b"}, image]}]
+    calls = [{"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f"}}]}]
+    more = [{"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "g"}}]}]
+    keys = [choice._keys(messages)[-1] for messages in (said, other, said + calls, said + more)]
+    assert len(set(keys)) == 4
+    (home,) = chooser.choose(deployments(), said, "1")
+    assert chooser.choose(deployments(), said + calls, "2") == [home]
 
 
 USAGE = {

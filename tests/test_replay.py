@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rig.ledger import SECOND, START, attempt, heartbeats, ledger, settings
+from rig.ledger import SECOND, START, attempt, engine, heartbeats, ledger, settings
 
 from analytics.identities import BrokenIdentity, check
 from analytics.month import month
 from analytics.periods import Period
 from analytics.render.report import as_text
-from analytics.replay import begins, percentile
+from analytics.replay import _ms, begins, percentile
 from collector.events import Event
 from collector.settings import EngineSettings, Hardware, SloSettings
 from dashboard import usage_sentences
 
 HOUR = Period("hour", START, START + 3600 * SECOND)
 LATER = START + 4 * 86_400 * SECOND
-REQUESTS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30)), max_size=25)
+REQUESTS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=25)
 
 
 def told(path: Path, events: list[Event], seconds: float | None, *cards: str) -> dict[str, Any]:
@@ -88,9 +88,13 @@ def test_without_a_target_nothing_is_judged(tmp_path: Path) -> None:
 def test_slots_that_nobody_told_are_not_guessed(tmp_path: Path) -> None:
     made = settings("A", slo=SloSettings(ttft_p95_seconds=1.0))
     made.engines[0] = EngineSettings(name="on-A", url=made.engines[0].url, gpus=["A"])
-    kept = ledger(tmp_path / "ledger", [attempt("r", 0, 10, ttft_ns=SECOND)])
-    (pool,) = month(kept, made, HOUR, LATER)["headroom"]["needed"]
-    assert (pool["engines"], pool["p95_ms"], pool["needed"]) == (0, {}, None)
+    late = [engine("on-A", 86_400, "up", slots=1), attempt("s", 90_000, 90_001, ttft_ns=SECOND)]
+    kept = ledger(tmp_path / "ledger", [attempt("r", 0, 30, ttft_ns=30 * SECOND), *late])
+    days = Period("days", START, START + 2 * 86_400 * SECOND)
+    (pool,) = month(kept, made, days, LATER)["headroom"]["needed"]
+    # What the second day tells of its slots does not judge the first.
+    assert (pool["engines"], pool["requests"], pool["unjudged"]) == (1, 2, 1)
+    assert (pool["p95_ms"], pool["needed"]) == ({}, None)
     assert "nobody told" in usage_sentences.needed(pool, 1000, "EUR")
 
 
@@ -101,6 +105,32 @@ def test_a_broken_figure_is_not_published(tmp_path: Path, key: str, value: Any) 
     document["headroom"]["needed"][0][key] = value
     with pytest.raises(BrokenIdentity, match="both"):
         check(document, [], 0)
+
+
+def test_a_card_of_two_pools_is_spared_by_neither(tmp_path: Path) -> None:
+    box = Hardware(name="box", price="17520", in_service=dt.date(2026, 10, 1), life_years=2)
+    made = settings("A", "B", hardware=[box], slo=SloSettings(ttft_p95_seconds=9.0))
+    url = made.engines[0].url
+    made.engines[:] = [
+        EngineSettings(name=f"{pool} on {card}", url=url, gpus=[card], slots=1, pool=pool)
+        for pool in ("a+", "b")
+        for card in ("AB" if pool == "b" else "AC")
+    ]
+    events = [attempt("r", 0, 1, "A", engine="a+ on A", ttft_ns=SECOND)]
+    document = month(ledger(tmp_path / "ledger", events), made, HOUR, LATER)
+    pools = {pool["name"]: pool for pool in document["headroom"]["needed"]}
+    costs = {g["name"]: g["cost_nano"] for g in document["groups"]["card"]}
+    # Only C serves the pool a+ alone, and B the pool b, which had no request to judge by.
+    assert pools["a+"]["spare_nano"] == costs["C"] // 2 > 0
+    assert pools["b"]["needed"] is None
+
+
+@pytest.mark.parametrize(
+    ("ns", "ms"),
+    [(0, 0), (1, 1), (999_000_000, 999), (1_000_000_001, 1010), (12_341_000_000, 12_400)],
+)
+def test_a_time_is_told_to_three_digits_and_never_too_short(ns: int, ms: int) -> None:
+    assert _ms(np.array([ns], dtype=np.int64)).tolist() == [ms]
 
 
 @given(REQUESTS, st.integers(1, 4))

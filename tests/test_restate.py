@@ -70,6 +70,17 @@ def test_the_same_figures_are_no_restatement_whatever_they_rest_on() -> None:
     assert restatement(OLD, new, SETTINGS) is None
 
 
+def test_a_target_judges_a_month_and_moves_none_of_its_figures() -> None:
+    old, new = copy.deepcopy(OLD), copy.deepcopy(OLD)
+    old["report"]["headroom"] = {"slo": None, "needed": [], "concurrency": []}
+    new["report"]["headroom"] = {
+        "slo": {"ttft_p95_ms": 2000},
+        "needed": [{"name": "p", "needed": 1}],
+        "concurrency": [],
+    }
+    assert restatement(old, new, SETTINGS) is None
+
+
 def test_every_figure_that_differs_is_told_old_and_new() -> None:
     new = copy.deepcopy(OLD)
     report = new["report"]

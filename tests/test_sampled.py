@@ -12,6 +12,7 @@ from analytics.host import UNDISTURBED
 from analytics.read import Ledger
 from analytics.sampled import sampled
 from collector.clock import SECOND_NS
+from collector.events import Sample
 
 DAY_NS = 86_400 * SECOND_NS
 HOUR_S = 3600
@@ -64,3 +65,18 @@ def test_no_more_than_three_days_are_read_of_one_without_silence(
     monkeypatch.setattr(Ledger, "frame", noted)
     sampled(kept, UNDISTURBED, (FROM_NS, FROM_NS + DAY_NS), NEVER)
     assert sum(asked) == 3 * 96
+
+
+def test_a_counter_that_began_anew_unseen_for_days_is_told_by_no_day(tmp_path: Path) -> None:
+    def steady(first: int) -> list[Sample]:
+        return [
+            sample("A", first + 900.0 * n, energy_uj_total=10**9 * n, power_mw=100_000)
+            for n in range(96)
+        ]
+
+    kept = ledger(tmp_path / "ledger", [*steady(86_400), *steady(6 * 86_400)])
+    every = energy.readings(kept.frame("samples", 0, NEVER), UNDISTURBED)
+    assert every["reset"].sum() == 0
+    near = [*steady(20 * 86_400), *steady(21 * 86_400)]
+    kept = ledger(tmp_path / "near", near)
+    assert energy.readings(kept.frame("samples", 0, NEVER), UNDISTURBED)["reset"].sum() == 1

@@ -51,7 +51,7 @@ def carried(second: list[Books], label: str) -> dict[str, tuple[int, int, Figure
         for labels, nano in combinations.items():
             busy[labels[place]] += nano
             found[labels[place]]["busy"] += nano
-        if sum(combinations.values()) > 0:
+        if sum(combinations.values()) > 0 and min(combinations.values()) >= 0:
             for state, cost in rest[pool].items():
                 for labels, share in share_out(cost, combinations).items():  # type: ignore[arg-type]
                     found[labels[place]][state] += share

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 SOURCE = "litellm"
 NAME_CHARS = 256
@@ -45,7 +46,7 @@ def event(told: dict[str, Any], rig: str) -> dict[str, Any] | None:
 
     An answer from LiteLLM's own response cache is none: no card computed it.
     """
-    engine = _name(told.get("model_id")) or _name(told.get("api_base"))
+    engine = _name(told.get("model_id")) or _place(told.get("api_base"))
     start, end = _time(told.get("startTime")), _time(told.get("endTime"))
     if engine is None or told.get("cache_hit") is True or start is None or end is None:
         return None
@@ -134,6 +135,16 @@ def _name(value: Any) -> str | None:
     if not isinstance(value, str) or not value or not value.isprintable():
         return None
     return value[:NAME_CHARS]
+
+
+def _place(address: Any) -> str | None:
+    """An engine's address without what may be secret in it: neither user nor query."""
+    try:
+        parts = urlsplit(address if isinstance(address, str) else "")
+        host = parts.netloc.rpartition("@")[2]
+        return _name(f"{parts.scheme}://{host}{parts.path}") if host else None
+    except ValueError:
+        return None
 
 
 def _time(value: Any) -> float | None:

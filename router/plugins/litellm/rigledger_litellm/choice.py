@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections import Counter, OrderedDict
@@ -12,6 +11,8 @@ KEYS_KEPT = 50_000
 FLIGHT_S = 1800.0
 BUSIER = 1.5
 END_CHARS = 256
+PARTS_MAX = 64
+DEPTH_MAX = 6
 
 
 class Chooser:
@@ -21,11 +22,12 @@ class Chooser:
         """`slots`: how many calls a card computes at once."""
         self._slots = slots
         self._homes: OrderedDict[int, tuple[str, ...]] = OrderedDict()
-        self._flights: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        self._flights: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._busy: Counter[str] = Counter()
 
-    def choose(self, deployments: list[Any], messages: Any, call: str) -> list[Any]:
-        """The one deployment for these messages, in a list; `call` names it until it is over."""
+    def choose(self, deployments: list[Any], messages: Any, call: str | None) -> list[Any]:
+        """The one deployment for these messages, in a list; `call` names it there until it is
+        over, and one without a name is not counted as running."""
         names = [name for each in deployments if (name := _id(each)) is not None]
         if len(names) < 2 or len(names) < len(deployments):
             return deployments
@@ -40,24 +42,24 @@ class Chooser:
             if busy[home] < self._slots or busy[home] <= BUSIER * mean:
                 chosen = home
         self._remember(chosen, keys[max(0, depth - 1) :])
-        self.over(call)
-        self._flights[call] = (chosen, time.monotonic())
-        self._busy[chosen] += 1
+        if call is not None:
+            self.over(call, chosen)
+            self._flights[call, chosen] = time.monotonic()
+            self._busy[chosen] += 1
         return [deployments[names.index(chosen)]]
 
-    def over(self, call: str) -> None:
-        """The call has ended."""
-        flight = self._flights.pop(call, None)
-        if flight is not None:
-            self._busy[flight[0]] -= 1
+    def over(self, call: str, name: str) -> None:
+        """A try of the call has ended at a deployment."""
+        if self._flights.pop((call, name), None) is not None:
+            self._busy[name] -= 1
 
     def _in_flight(self, names: list[str]) -> dict[str, int]:
         oldest = time.monotonic() - FLIGHT_S
         while self._flights:
-            call, (_, since) = next(iter(self._flights.items()))
+            flight, since = next(iter(self._flights.items()))
             if since > oldest:
                 break
-            self.over(call)  # its end was never told
+            self.over(*flight)  # its end was never told
         return {name: self._busy[name] for name in names}
 
     def _known(self, keys: list[int], names: list[str]) -> tuple[list[str], int]:
@@ -80,22 +82,30 @@ class Chooser:
 def _keys(messages: Any) -> list[int]:
     """A chained hash at each message from the first that is no system prompt on.
 
-    A text counts by its length and its ends: to read all of a long conversation would hold up
-    the proxy, and two that differ in between at worst have one home. Python salts its hashes of
-    texts anew in every process.
+    A text counts by its length and its ends: to read all of a long conversation, or of an image,
+    would hold up the proxy, and two that differ in between at worst have one home. Python salts
+    its hashes of texts anew in every process.
     """
     running, head = 0, True
     keys: list[int] = []
     for message in messages if isinstance(messages, list) else ():
+        running = hash((running, _ends(message)))
         role = message.get("role") if isinstance(message, dict) else None
-        said = message.get("content") if isinstance(message, dict) else message
-        if not isinstance(said, str):
-            said = json.dumps(said, sort_keys=True, default=str)
-        running = hash((running, str(role), len(said), said[:END_CHARS], said[-END_CHARS:]))
         head = head and role in ("system", "developer")
         if not head:
             keys.append(running)
     return keys
+
+
+def _ends(value: Any, depth: int = 0) -> Any:
+    """What a value is known by: of every text in it the length and the ends."""
+    if isinstance(value, str):
+        return len(value), value[:END_CHARS], value[-END_CHARS:]
+    if depth < DEPTH_MAX and isinstance(value, dict):
+        return tuple((str(name), _ends(part, depth + 1)) for name, part in value.items())
+    if depth < DEPTH_MAX and isinstance(value, list | tuple):
+        return len(value), *(_ends(part, depth + 1) for part in value[:PARTS_MAX])
+    return value if isinstance(value, int | float | None) else type(value).__name__
 
 
 def _id(deployment: Any) -> str | None:

@@ -66,8 +66,9 @@ class Handler(_Base):  # type: ignore[misc]
         if self._chooser is None:
             return healthy_deployments
         try:
-            call = str((request_kwargs or {}).get("litellm_call_id"))
-            return self._chooser.choose(healthy_deployments, messages, call)
+            call = (request_kwargs or {}).get("litellm_call_id")
+            name = None if call is None else str(call)
+            return self._chooser.choose(healthy_deployments, messages, name)
         except Exception:
             return healthy_deployments
 
@@ -75,7 +76,7 @@ class Handler(_Base):  # type: ignore[misc]
         try:
             told = kwargs["standard_logging_object"]
             if self._chooser is not None:
-                self._chooser.over(str(told.get("litellm_call_id")))
+                self._chooser.over(str(told.get("litellm_call_id")), str(told.get("model_id")))
             self.sender.put(noted(told))
         except Exception:
             self.sender.dropped += 1
