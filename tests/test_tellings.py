@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from rig.ledger import SECOND, START, attempt, ledger, settings
 from rig.oracle_tellings import name, one_each
 
+from analytics.books import keep_books
+from analytics.day import split
 from analytics.month import month
 from analytics.periods import Period
 from analytics.tellings import TOKENS, joined
@@ -190,3 +192,26 @@ def _instants(event: Attempt) -> dict[str, Any]:
         "is_request": True,
         "route": event.route and event.route.policy,
     }
+
+
+@pytest.mark.parametrize(("later_s", "requests"), [(200, 1), (4 * 86_400, 2)])
+def test_an_id_that_is_used_again_days_later_is_another_request(
+    tmp_path: Path, later_s: float, requests: int
+) -> None:
+    """Whether both are read at once or each day alone: a kept day must not move."""
+    again = 20 + later_s
+    events = [
+        told("router", "1", 0, 5, request_id="job-7", attempt_no=1, status="upstream_error"),
+        told("router", "2", 10, 15, request_id="job-7", attempt_no=2),
+        told("router", "3", again, again + 5, request_id="job-7", attempt_no=1),
+    ]
+    made, later = settings("A", "B"), START + 20 * 86_400 * SECOND
+    kept = ledger(tmp_path / "ledger", events)
+    whole = Period("week", START - 8 * 3600 * SECOND, START + (7 * 24 - 8) * 3600 * SECOND)
+    assert month(kept, made, whole, later)["tokens"]["requests"] == requests
+    alone = sum(
+        int(day.tallies["requests"].sum())
+        for first in range(whole.from_ns, whole.to_ns, 86_400 * SECOND)
+        for day in split(keep_books(kept, made, first, first + 86_400 * SECOND, later), made)
+    )
+    assert alone == requests

@@ -34,17 +34,56 @@ tried AS (
     GROUP BY request_id, source
 ),
 
-retried AS (
+tries AS (
     SELECT
+        told.source,
+        event_id,
         request_id,
-        arg_max(attempt_no, {
+        attempt_no,
+        received_at_ns,
+        received_at_ns + duration_ns AS ended_ns,
+        tried.source IS NOT NULL AS knows,
+        {
             ok: status = 'ok',
             told: input_tokens IS NOT NULL AND output_tokens IS NOT NULL,
             attempt_no: attempt_no
-        }) AS counted_no
+        } AS worth
     FROM told
-    SEMI JOIN tried USING (request_id, source)
-    GROUP BY request_id
+    SEMI JOIN (SELECT DISTINCT request_id FROM tried) AS again USING (request_id)
+    LEFT JOIN tried USING (request_id, source)
+),
+
+-- An id that is used again later than tellings meet (`tellings.NEARBY_NS`) is another request's.
+begun AS (
+    SELECT
+        *,
+        received_at_ns > 300_000_000_000 + max(ended_ns) OVER (
+            PARTITION BY request_id ORDER BY received_at_ns, source, event_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS begins
+    FROM tries
+),
+
+uses AS (
+    SELECT
+        *,
+        count(*) FILTER (begins) OVER (
+            PARTITION BY request_id ORDER BY received_at_ns, source, event_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS use_no
+    FROM begun
+),
+
+counted AS (
+    SELECT request_id, use_no, arg_max(attempt_no, worth) FILTER (knows) AS counted_no
+    FROM uses
+    GROUP BY request_id, use_no
+),
+
+judged AS (
+    SELECT source, event_id, counted_no IS NULL OR (attempt_no = counted_no AND knows) AS counts
+    FROM uses
+    JOIN counted USING (request_id, use_no)
 )
 
 SELECT
@@ -77,10 +116,9 @@ SELECT
     route,
     -- Of a request that was tried again one try counts: one that succeeded, else that told its
     -- tokens, else the last.
-    counted_no IS NULL OR (attempt_no = counted_no AND tried.source IS NOT NULL) AS is_request
+    coalesce(counts, true) AS is_request
 FROM told
 LEFT JOIN requests USING (request_id)
 LEFT JOIN responses USING (response_id)
-LEFT JOIN retried USING (request_id)
-LEFT JOIN tried USING (request_id, source)
+LEFT JOIN judged USING (source, event_id)
 ORDER BY source, event_id
