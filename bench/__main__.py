@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import books, door, fleet_sim, herding, hook, ingest, page, tap
+from bench import books, door, fleet_sim, herding, hook, ingest, machine, page, tap
 from bench.result import Result, Target, table, write
 
 BUILD = Path(__file__).parent.parent / "build"
@@ -25,6 +25,7 @@ class Benchmark:
 
 
 BENCHMARKS = {
+    "machine_additions_m_per_s": Benchmark(machine.measure, None),
     "ingest_events_per_s": Benchmark(ingest.measure, Target("at least", 20_000)),
     "tap_first_byte_added_p50_ms": Benchmark(tap.measure, Target("at most", 1.0)),
     "sim_ttft_ample_ratio": Benchmark(fleet_sim.measure_ample, Target("at most", 1.03)),

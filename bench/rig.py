@@ -71,7 +71,8 @@ def _sample(card: int, second: int) -> Sample:
 
 
 def _request(number: int, requests_a_day: int) -> Attempt:
-    """Evenly spaced, lasting between one and six seconds, three of four prompts mostly cached."""
+    """Evenly spaced, lasting between one and six seconds, three of four prompts mostly cached; a
+    session is twenty of them that follow each other, of one project and one key."""
     card = number % len(CARDS)
     some = number * 2_654_435_761 % 2**32  # scattered, and the same on every machine
     prompt = 2_000 + some % 20_000
@@ -80,8 +81,8 @@ def _request(number: int, requests_a_day: int) -> Attempt:
         event_id=f"{number:012d}",
         rig="bench",
         session=f"k1:{number // 20:032x}",
-        project=f"project-{some % 7}",
-        key=f"laptop-{some % 5}",
+        project=f"project-{number // 20 % 7}",
+        key=f"laptop-{number // 20 % 5}",
         engine=ENGINES[card],
         model="qwen3.8-27b",
         gpus=[CARDS[card]],
