@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collector.settings import Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-APP = Path(__file__).with_name("server.py")
+SERVER = Path(__file__).with_name("server.py")
 
 # What the server is told, on the command line, since a wheel carries no .streamlit/ folder.
 # The same values stand in .streamlit/config.toml for those who start the pages by hand.
@@ -92,4 +92,4 @@ def command(settings: "Settings", config: Path | None, log_level: str = "info") 
         # Another site's name that resolves to loopback must not reach the books.
         flags += [f"--server.allowedHosts={name}" for name in LOOPBACK]
     script = ["--", "--config", str(config.resolve())] if config else []
-    return [sys.executable, "-P", "-m", "streamlit", "run", str(APP), *flags, *script]
+    return [sys.executable, "-P", "-m", "streamlit", "run", str(SERVER), *flags, *script]

@@ -10,7 +10,8 @@ from rig import page
 from streamlit.testing.v1 import AppTest
 
 from collector.demo.rig import RIG
-from dashboard.cli import APP
+
+APP = Path(__file__).parent.parent / "dashboard" / "app.py"
 
 
 @pytest.fixture(autouse=True)
