@@ -246,6 +246,7 @@ def test_what_was_answered_is_what_the_strict_reader_reads():
         "collector": {},
         "dashboard": {},
         "usage": {},
+        "slo": {},
         "router": {},
         "compare": {},
     }
