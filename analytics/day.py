@@ -113,7 +113,7 @@ def split(books: Books, settings: Settings) -> list[Day]:
         costs = rollup.costs(worked, books)
         over = _within(ended, "end_ns", start, end)
         routed = routing.of_day(books, own, worked, over, (start, end))
-        judged = replays(books, own, start, end) if settings.slo.ttft_p95_ms else {}
+        judged = replays(books, own, start, end) if settings.slo.ttft_p95_ms is not None else {}
         days.append(
             Day(
                 name=name,

@@ -110,7 +110,7 @@ class SloSettings(Table, kw_only=True, frozen=True):
     """What the rig must hold ready for; without a target, nothing is called too much."""
 
     ttft_p95_seconds: Annotated[
-        Annotated[float, Meta(gt=0, le=3600)] | None,
+        Annotated[float, Meta(ge=0.001, le=3600)] | None,
         doc(
             "how soon 95 of 100 requests must have their first token: the report then tells how"
             " many engines that takes",
