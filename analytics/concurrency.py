@@ -1,6 +1,6 @@
 """How many requests a pool had at once, and for how long: what its slots must hold."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,11 +40,11 @@ def _levels(books: Books, pool: str, from_ns: int, to_ns: int) -> Levels:
     seen = inside(served, at) & ~blank
     levels = np.zeros(int(count.max(initial=0)) + 1, dtype=np.int64)
     np.add.at(levels, count[seen], length[seen])
-    engines = [name for name, engine in books.assigned.items() if engine.pool_name == pool]
+    slots = slots_at(books, pool, to_ns)
     return {
         "at_once_ns": {str(n): int(ns) for n, ns in enumerate(levels) if ns},
         "unknown_ns": int(length[blank].sum()),
-        "slots": _slots([books.slots.get(engine, ()) for engine in engines], to_ns),
+        "slots": None if slots is None else sum(slots),
     }
 
 
@@ -52,10 +52,12 @@ def _spans(states: pl.DataFrame) -> Ints:
     return union(states["start_ns"].to_numpy(), states["end_ns"].to_numpy())
 
 
-def _slots(told: Iterable[Sequence[tuple[int, int]]], at_ns: int) -> int | None:
-    """What the engines together told last before an instant."""
-    last = [[count for since, count in each if since < at_ns][-1:] for each in told]
-    return sum(count for (count,) in last) if all(last) else None
+def slots_at(books: Books, pool: str, at_ns: int) -> list[int] | None:
+    """What each engine of a pool told last of its slots before an instant, most first; None where
+    one never told."""
+    own = [name for name, engine in books.assigned.items() if engine.pool_name == pool]
+    last = [[n for since, n in books.slots.get(name, ()) if since < at_ns][-1:] for name in own]
+    return sorted((n for (n,) in last), reverse=True) if all(last) else None
 
 
 def added(days: Iterable[Mapping[str, Levels]]) -> list[dict[str, Any]]:

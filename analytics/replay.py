@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from analytics.books import Books
+from analytics.concurrency import slots_at
 from analytics.intervals import Ints
 
 MS = 1_000_000
@@ -53,7 +54,9 @@ def _replay(books: Books, pool: str, from_ns: int, to_ns: int) -> Replay:
         pl.col("received_at_ns") < to_ns,
     ).sort("start_ns", "request")
     told = came["first_token_ns"].is_not_null()
-    slots = _slots(books, pool, to_ns)
+    slots = slots_at(books, pool, to_ns)
+    if slots is not None and min(slots) < 1:
+        slots = None  # nothing runs on an engine that says so
     found = {"slots": slots, "requests": int(told.sum()), "untold": int((~told).sum())}
     if slots is None:
         return {**found, "ms": {}}
@@ -89,16 +92,6 @@ def begins(ready: Ints, takes: Ints, slots: int) -> Ints:
         begun[index] = max(begun[index], free[0])
         heapq.heapreplace(free, begun[index] + length)
     return np.array(begun, dtype=np.int64)
-
-
-def _slots(books: Books, pool: str, at_ns: int) -> list[int] | None:
-    own = [name for name, engine in books.assigned.items() if engine.pool_name == pool]
-    told = [
-        [count for since, count in books.slots.get(name, ()) if since < at_ns][-1:] for name in own
-    ]
-    if not all(told) or any(count < 1 for (count,) in told):
-        return None
-    return sorted((count for (count,) in told), reverse=True)
 
 
 def needed(days: Iterable[Mapping[str, Replay]], target_ms: int) -> list[dict[str, Any]]:
