@@ -18,7 +18,7 @@ import uvloop
 from bench import peers
 from bench.children import NotStarted, cpu_seconds, free_address, rigledger, running
 from bench.engine import MODEL
-from bench.result import Result, figure
+from bench.result import Result, figure, quantile
 
 DIRECT, OURS = "direct", "rigledger"
 PEERS = {
@@ -82,8 +82,8 @@ def _added(work: Path, name: str, share: float) -> Result:
                 took[way] = uvloop.run(_paced(address))
         except NotStarted as error:
             notes.append(f"{way} did not start ({str(error)[-100:]})")
-    base = _at(took[DIRECT], share)
-    added = {way: (_at(each, share) - base) * 1e3 for way, each in took.items()}
+    base = quantile(took[DIRECT], share)
+    added = {way: (quantile(each, share) - base) * 1e3 for way, each in took.items()}
     value = added.pop(OURS)
     return Result(
         name,
@@ -95,10 +95,6 @@ def _added(work: Path, name: str, share: float) -> Result:
         f" {', '.join(f'{way} {figure(median(each) * 1e3)}' for way, each in took.items())} ms"
         + "".join(f"; {note}" for note in notes),
     )
-
-
-def _at(seconds: list[float], share: float) -> float:
-    return sorted(seconds)[min(len(seconds) - 1, int(len(seconds) * share))]
 
 
 @contextlib.contextmanager

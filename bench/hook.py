@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from bench.children import free_address, rigledger, running, timed
-from bench.result import Result, figure
+from bench.result import Result, figure, quantile
 
 PYTHON = Path(__file__).parent.parent / "build" / "litellm" / "bin" / "python"
 CALLS = 5_000
@@ -39,7 +39,7 @@ def _measured(work: Path, name: str, share: float, calls: int) -> Result:
         command = [python, "-m", "bench.hook_calls", f"http://{address}", str(calls)]
         took = json.loads(timed(command).output)
     shutil.rmtree(folder)
-    at = {way: _at(seconds, share) * 1e6 for way, seconds in took.items()}
+    at = {way: quantile(seconds, share) * 1e6 for way, seconds in took.items()}
     base = "LiteLLM's own class" if PYTHON.exists() else "no LiteLLM here (make litellm)"
     return Result(
         name,
@@ -50,7 +50,3 @@ def _measured(work: Path, name: str, share: float, calls: int) -> Result:
         f" {figure(at['log'])}, choosing {figure(at['choose'])} with conversations of up to"
         f" 24,000 characters; {base}",
     )
-
-
-def _at(seconds: list[float], share: float) -> float:
-    return sorted(seconds)[min(len(seconds) - 1, int(len(seconds) * share))]

@@ -51,6 +51,11 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value that a share of them stay within."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
 def spread(values: Sequence[float]) -> str:
     """The rounds behind a median."""
     low, high = figure(min(values)), figure(max(values))

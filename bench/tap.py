@@ -13,7 +13,7 @@ from statistics import median
 from bench import peers
 from bench.children import NotStarted, free_address, rigledger, running
 from bench.engine import MODEL
-from bench.result import Result, figure
+from bench.result import Result, figure, quantile
 
 PROMPT = "word " * 400
 DIRECT, TAP, ROUTER = "direct", "tap", "sglang-router"
@@ -44,7 +44,7 @@ def measure(work: Path, *, requests: int = 1500, warm: int = 100) -> Result:
     shutil.rmtree(folder)
     base = median(took[DIRECT])
     added = {way: (median(each) - base) * 1e3 for way, each in took.items()}
-    tail = {way: _p99(each) * 1e3 for way, each in took.items()}
+    tail = {way: quantile(each, 0.99) * 1e3 for way, each in took.items()}
     return Result(
         "tap_first_byte_added_p50_ms",
         added[TAP],
@@ -94,10 +94,6 @@ def _take_turns(ways: dict[str, str], requests: int, warm: int) -> dict[str, lis
         for client in clients.values():
             client.close()
     return took
-
-
-def _p99(seconds: list[float]) -> float:
-    return sorted(seconds)[len(seconds) * 99 // 100]
 
 
 class Client:
