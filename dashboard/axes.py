@@ -47,6 +47,36 @@ def numbers_axis(colours: Palette) -> alt.Axis:
     return alt.Axis(tickCount=5, domain=False, ticks=False, **axis_look(colours))
 
 
+def lane_axes(
+    seconds: Sequence[float],
+    title: str,
+    height: float,
+    ticks: dict[float, str],
+    colours: Palette,
+    **lanes: Any,
+) -> tuple[alt.X, alt.Y]:
+    """Time in seconds to the right, and lanes of a chart from its top down, named at `ticks`;
+    `lanes` is what their labels have of their own."""
+    scale = alt.Scale(domain=list(seconds), nice=False)
+    axis = alt.Axis(title=title, grid=False, tickCount=6, **axis_look(colours))
+    x = alt.X("from:Q", scale=scale, axis=axis)
+    y = alt.Y(
+        "top:Q",
+        scale=alt.Scale(domain=[0, height], reverse=True, nice=False),
+        axis=alt.Axis(
+            values=list(ticks),
+            labelExpr=lookup(ticks),
+            title=None,
+            grid=False,
+            ticks=False,
+            domain=False,
+            labelLimit=120,
+            **(axis_look(colours) | lanes),
+        ),
+    )
+    return x, y
+
+
 def log_ticks(low: float, high: float) -> list[float]:
     """Ticks of a log scale: 1, 2 and 5 of each power of ten, or 1 alone where there are many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)

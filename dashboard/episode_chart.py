@@ -8,7 +8,7 @@ import altair as alt
 
 from analytics.episode import Episode
 from dashboard import words
-from dashboard.axes import axis_look, dress, inline, lookup
+from dashboard.axes import dress, inline, lane_axes
 from dashboard.palette import Palette, fixed
 from dashboard.request_charts import phase_colours, phase_rows, second
 
@@ -25,30 +25,9 @@ def gantt(
     height = blocks[-1]["foot"] if blocks else LANE_PX
     ticks = {(b["top"] + b["foot"]) / 2: names.get(b["card"], b["card"]) for b in blocks}
     span = [(at - origin) / words.NANO for at in told.window]
-    x = alt.X(
-        "from:Q",
-        scale=alt.Scale(domain=span, nice=False),
-        axis=alt.Axis(
-            title=f"seconds since it began at {second(origin, zone)}",
-            grid=False,
-            tickCount=6,
-            **axis_look(colours),
-        ),
-    )
-    y = alt.Y(
-        "top:Q",
-        scale=alt.Scale(domain=[0, height], reverse=True, nice=False),
-        axis=alt.Axis(
-            values=list(ticks),
-            labelExpr=lookup(ticks),
-            title=None,
-            grid=False,
-            ticks=False,
-            domain=False,
-            labelLimit=120,
-            **(axis_look(colours) | {"labelFontSize": 13, "labelColor": colours.text}),
-        ),
-    )
+    title = f"seconds since it began at {second(origin, zone)}"
+    look = {"labelFontSize": 13, "labelColor": colours.text}
+    x, y = lane_axes(span, title, height, ticks, colours, **look)
     tops = {block["card"]: block["top"] for block in blocks}
     rows = phase_rows(told.bars, told.window, origin, tops, (lane_px, lane_px * 0.75))
     layers = [

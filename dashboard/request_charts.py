@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics.one_request import Opened
 from dashboard import words
-from dashboard.axes import axis_look, dress, inline, lookup
+from dashboard.axes import dress, inline, lane_axes
 from dashboard.palette import Palette, fixed, hatched
 
 LANE_PX, BAR_PX, WATTS_PX, GAP_PX = 17, 12, 72, 16
@@ -42,30 +42,8 @@ def timeline(
     height = blocks[-1]["foot"] if blocks else LANE_PX
     ticks = dict(_ticks(blocks, names, found.watts))
     span = [(at - origin) / words.NANO for at in found.window]
-    x = alt.X(
-        "from:Q",
-        scale=alt.Scale(domain=span, nice=False),
-        axis=alt.Axis(
-            title=f"seconds since it arrived at {second(origin, zone)}",
-            grid=False,
-            tickCount=6,
-            **axis_look(colours),
-        ),
-    )
-    y = alt.Y(
-        "top:Q",
-        scale=alt.Scale(domain=[0, height], reverse=True, nice=False),
-        axis=alt.Axis(
-            values=list(ticks),
-            labelExpr=lookup(ticks),
-            title=None,
-            grid=False,
-            ticks=False,
-            domain=False,
-            labelLimit=120,
-            **axis_look(colours),
-        ),
-    )
+    title = f"seconds since it arrived at {second(origin, zone)}"
+    x, y = lane_axes(span, title, height, ticks, colours)
     bars = bar_rows(found, blocks)
     watts = watt_rows(found, blocks)
     layers = [
