@@ -16,6 +16,10 @@ BOUNDS = {
     "at most": " at most",
     "open": " as far as known",
 }
+MORE = {
+    "full": "more than the API would have cost",
+    "marginal": "more in electricity than the API would have cost",
+}
 AXES = {
     "hours_per_day": ("active hours a day", meanings.EVEN_HOURS),
     "utilization": ("time spent computing", meanings.EVEN_UTILIZATION),
@@ -77,12 +81,30 @@ def payback(months: list[dict[str, Any]], sheet: str, currency: str) -> str:
     return told
 
 
+def saved_tile(sheet: Mapping[str, Any], kind: str, currency: str) -> tuple[str, str]:
+    """The label and the figure of what was saved against `full` or `marginal`; a loss is told as
+    what the rig cost more."""
+    nano, bound = sheet[f"savings_{kind}_nano"], sheet[f"savings_{kind}_bound"]
+    if nano is not None and nano < 0:
+        return f"{currency} {MORE[kind]}{_told(_of_a_loss(bound))}", words.headline(-nano)
+    return f"{currency} saved against {kind}{_told(bound)}", words.change(nano)
+
+
+def _told(bound: str | None) -> str:
+    return f",{BOUNDS[bound]}" if bound and BOUNDS[bound] else ""
+
+
+def _of_a_loss(bound: str) -> str:
+    """Who saves at least −7 loses at most 7."""
+    return {"at least": "at most", "at most": "at least"}.get(bound, bound)
+
+
 def _saved(nano: int | None, bound: str, kind: str, currency: str) -> str:
-    """What was saved or lost; who saves at least −7 loses at most 7."""
+    """What was saved or lost."""
     if nano is None:
         return f"what was saved against {kind} cost is not known"
     if nano < 0:
-        bound = {"at least": "at most", "at most": "at least"}.get(bound, bound)
+        bound = _of_a_loss(bound)
     how = "lost" if nano < 0 else "saved"
     amount = words.headline(abs(nano))
     return f"**{amount} {currency}** {how} against {kind} cost{BOUNDS[bound]}"

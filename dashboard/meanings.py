@@ -20,12 +20,14 @@ API = (
 )
 SAVED_FULL = (
     "API bill for the same requests minus the full cost of the rig in the period. "
-    "Answers whether buying it was right; negative means that the API would have been cheaper."
+    "Answers whether buying it was right; where the API would have been cheaper, it says how much "
+    "more the rig cost."
 )
 SAVED_MARGINAL = (
     "API bill for the same requests minus the electricity they drew beyond idle. "
     "Answers whether sending them to the rig was right, now that it is bought."
 )
+SAVED = {"full": SAVED_FULL, "marginal": SAVED_MARGINAL}
 OUTPUT = (
     "Tokens that the rig generated in requests that ended in the period, as the engines reported."
 )

@@ -21,6 +21,7 @@ from dashboard.views import compare
 compare.page(loaders.settings(), "{page.MONTH}")
 """
 THEMES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+MORE = "USD more than the API would have cost"
 FLASH, FLAT = "deepseek/deepseek-v4.1-flash", "an API"
 
 
@@ -70,7 +71,7 @@ def test_the_figures_are_those_worked_out_on_paper(
     told = figures(at)
     assert told["USD per million output tokens, at least"] == page.FULL
     assert told["the same requests at an API"] == page.API
-    assert told["USD saved against full, at most"] == page.SAVED
+    assert told["USD more than the API would have cost, at least"] == page.LOST
     assert f"{FLAT} would have billed **7.00 USD** for the same requests" in text(at)
     assert "The rig cost at least **744.00 USD**" in text(at)
 
@@ -84,7 +85,8 @@ def test_every_figure_equals_the_json(config: Path, monkeypatch: pytest.MonkeyPa
         assert values["USD per million output tokens"] == words.headline(
             found["per_mtok_nano"]["full"]
         )
-        assert values["USD saved against full"] == words.change(sheet["savings_full_nano"])
+        lost = -sheet["savings_full_nano"]
+        assert values["USD more than the API would have cost"] == words.headline(lost)
         assert values["USD saved against marginal"] == words.change(sheet["savings_marginal_nano"])
         for axis, (label, _) in compare_words.AXES.items():
             meet = sheet["break_even"]
@@ -100,6 +102,32 @@ def test_every_figure_equals_the_json(config: Path, monkeypatch: pytest.MonkeyPa
         ("savings_full_nano", "saved, full"),
     ):
         assert [*table[column]] == [sheet[figure] / words.NANO for sheet in found["sheets"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "nano", "bound", "label", "figure"),
+    [
+        ("full", 12_340_000_000, "at least", "USD saved against full, at least", "+12.3"),
+        ("full", -7_000_000_000, "at least", f"{MORE}, at most", "7.00"),
+        ("full", -7_000_000_000, "at most", f"{MORE}, at least", "7.00"),
+        ("full", -7_000_000_000, "open", f"{MORE}, as far as known", "7.00"),
+        ("full", -7_000_000_000, "exactly", MORE, "7.00"),
+        ("full", 0, "exactly", "USD saved against full", "0.00"),
+        (
+            "marginal",
+            -328_000_000_000,
+            "exactly",
+            "USD more in electricity than the API would have cost",
+            "328",
+        ),
+        ("marginal", None, None, "USD saved against marginal", words.UNKNOWN),
+    ],
+)
+def test_a_loss_is_told_as_what_the_rig_cost_more(
+    kind: str, nano: int | None, bound: str | None, label: str, figure: str
+) -> None:
+    sheet = {f"savings_{kind}_nano": nano, f"savings_{kind}_bound": bound}
+    assert compare_words.saved_tile(sheet, kind, "USD") == (label, figure)
 
 
 def test_the_sheet_is_taken_from_the_address(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

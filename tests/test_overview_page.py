@@ -64,7 +64,7 @@ def test_the_answer_is_the_one_worked_out_on_paper(show: Show) -> None:
     told = figures(at)
     assert told["USD per million output tokens, at least"] == page.FULL
     assert told["the same requests at an API"] == page.API
-    assert told["USD saved against full"] == page.SAVED
+    assert told["USD more than the API would have cost, at least"] == page.LOST
     assert told["output tokens"] == "2 million"
     assert told["requests"] == "1"
     assert "would have cost **737 USD less** than the rig did" in text(at)

@@ -82,17 +82,9 @@ def answer(found: dict[str, Any], sheet: dict[str, Any]) -> None:
         left_out = sentences.unpriced(sheet)
         if left_out is not None:
             st.caption(left_out)
-    full, marginal, here = st.columns(3)
-    full.metric(
-        f"{currency} saved against full{_bound(sheet, 'full')}",
-        words.change(sheet["savings_full_nano"]),
-        help=meanings.SAVED_FULL,
-    )
-    marginal.metric(
-        f"{currency} saved against marginal{_bound(sheet, 'marginal')}",
-        words.change(sheet["savings_marginal_nano"]),
-        help=meanings.SAVED_MARGINAL,
-    )
+    *saved, here = st.columns(3)
+    for place, (kind, meaning) in zip(saved, meanings.SAVED.items(), strict=True):
+        place.metric(*compare_words.saved_tile(sheet, kind, currency), help=meaning)
     here.metric(
         "marginal price per million" + _least(found["at_least"]["marginal"]),
         words.headline(prices["marginal"]),
@@ -105,13 +97,6 @@ def answer(found: dict[str, Any], sheet: dict[str, Any]) -> None:
 
 def _least(is_least: bool) -> str:
     return ", at least" if is_least else ""
-
-
-def _bound(sheet: Mapping[str, Any], kind: str) -> str:
-    bound = sheet[f"savings_{kind}_bound"]
-    return {"at least": ", at least", "at most": ", at most", "open": ", as far as known"}.get(
-        bound, ""
-    )
 
 
 def bills(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> None:

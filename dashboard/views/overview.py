@@ -7,7 +7,7 @@ import streamlit as st
 
 from analytics.overview import Overview
 from collector.settings import Settings
-from dashboard import charts, loaders, meanings, sentences, strips, words
+from dashboard import charts, compare_words, loaders, meanings, sentences, strips, words
 from dashboard.palette import Palette, palette
 from dashboard.sentences import plain
 from dashboard.views import empty, legend, live
@@ -67,16 +67,8 @@ def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
     currency, prices = month["currency"], month["cost_per_mtok"]
     rows = [st.columns(2, wrap=False) for _ in range(3)]
     if sheet is not None:
-        rows[0][0].metric(
-            f"{currency} saved against full",
-            words.change(sheet["savings_full_nano"]),
-            help=meanings.SAVED_FULL,
-        )
-        rows[0][1].metric(
-            f"{currency} saved against marginal",
-            words.change(sheet["savings_marginal_nano"]),
-            help=meanings.SAVED_MARGINAL,
-        )
+        for place, (kind, meaning) in zip(rows[0], meanings.SAVED.items(), strict=True):
+            place.metric(*compare_words.saved_tile(sheet, kind, currency), help=meaning)
     rows[1][0].metric(
         "active price per million",
         words.headline(prices["active"]["output"]),

@@ -2,7 +2,7 @@
 
 The machine costs 35,064 over four years of 35,064 hours: 1 USD an hour, 744 in October. Its one
 request of the month reads 1,000,000 tokens and writes 2,000,000: 372 USD per million. The API
-asks 1 per million in and 3 per million out: 7 USD, 3.50 per million.
+asks 1 per million in and 3 per million out: 7 USD, 3.50 per million, 737 USD less.
 """
 
 import json
@@ -13,7 +13,7 @@ from rig.ledger import attempt
 from collector.store import Store
 
 MONTH = "2026-10"
-FULL, API, SAVED = "372", "3.50", "\N{MINUS SIGN}737"
+FULL, API, LOST = "372", "3.50", "737"
 
 HARDWARE = """
 [[hardware]]
