@@ -1,11 +1,14 @@
-"""The cards' time by card and day, and by weekday and hour: what the calendars show."""
+"""The cards' time by card and day, by weekday and hour, and by quarter hour of a day: what the
+calendars and the strips show."""
 
 import datetime as dt
 from typing import Any
 
 import polars as pl
 
+from analytics.day import Day
 from analytics.states import STATES
+from collector.clock import from_ns as instant
 
 CALENDARS = ("card_day", "weekday_hour")
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -31,6 +34,16 @@ def calendars(fine: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
             for (number, hour), part in _parts(fine, "weekday", "hour")
         ],
     }
+
+
+def quarters(day: Day) -> dict[str, Any]:
+    """A day's name and its quarter hours: `states_ns` has by card the states of any length."""
+    found: dict[int, dict[str, dict[str, int]]] = {}
+    cells = day.cells.group_by("bucket_ns", "card", "state").agg(pl.col("ns").sum())
+    for at, card, state, ns in cells.filter(pl.col("ns") > 0).sort(pl.all()).iter_rows():
+        found.setdefault(at, {}).setdefault(card, {})[state] = ns
+    told = [{"at": instant(at).isoformat(), "states_ns": cards} for at, cards in found.items()]
+    return {"name": day.name, "quarters": told}
 
 
 def _parts(fine: pl.DataFrame, *by: str) -> list[tuple[Any, dict[str, tuple[int, int]]]]:

@@ -8,6 +8,7 @@ import polars as pl
 
 from analytics import concurrency, marginal
 from analytics.active_gap import reach_ns, sensitivity
+from analytics.calendar_groups import quarters
 from analytics.compare import Billed, compare, compared
 from analytics.day import Day, joined, spent, unassigned_nano
 from analytics.declared import declared as declared_of
@@ -145,6 +146,7 @@ def summarize(
             **_headroom(days, settings),
         },
         "groups": {**groups(shares, work, tallies, found), **by_place},
+        "last_day": quarters(days[-1]),
         "routing": routing(
             [day.facts["routing"] for day in days], [(day.name, day.ends) for day in days]
         ),

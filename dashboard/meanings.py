@@ -59,8 +59,8 @@ STRIPS = (
     "state; time that nothing witnessed is hatched, time to come is blank."
 )
 STRANDED = (
-    "Times when one card had requests waiting while others of its pool stood by without any; "
-    "priced at what the waiting cards cost in that time."
+    "Ten seconds or more in which requests waited for one card while others of its pool stood by "
+    "without any; priced at what those cost in that time. The page Routing lists all of the month."
 )
 GROUPS_FULL = (
     "The group's share of everything the rig cost: its busy cost, plus idle and other time in the "

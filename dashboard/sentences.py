@@ -165,25 +165,30 @@ def _throughput(month: dict[str, Any]) -> str:
     return f"Measured against {how}, {peak} tokens per second a card; fewer requests ran at once."
 
 
-def stranded(
-    episodes: list[dict[str, Any]], names: dict[str, str], currency: str, zone: dt.tzinfo
-) -> str:
-    """The dearest stranded episode of the day with its price; `names` by card."""
+def stranded(month: dict[str, Any], day: str, names: dict[str, str], zone: dt.tzinfo) -> str:
+    """The dearest episode that began on a local day, with its price; `names` by card."""
+    herding = month["routing"]["herding"]
+    episodes = [e for e in herding["episodes"] if f"{_began(e, zone):%Y-%m-%d}" == day]
     if not episodes:
-        return "No card stood by while requests waited on another."
-    worst = episodes[0]
+        threshold = words.span(herding["threshold_ns"])
+        return f"No request waited {threshold} or longer while a card of its pool stood by."
+    worst = max(episodes, key=lambda each: each["cost_nano"])
     waiting, idle = (
         plain(" and ".join(names.get(card, card) for card in worst[key]))
-        for key in ("cards_waiting", "cards_idle")
+        for key in ("queued", "stood_by")
     )
-    length = words.span(worst["to_ns"] - worst["from_ns"])
+    began, ended = _began(worst, zone), dt.datetime.fromisoformat(worst["to"])
     told = (
-        f"{words.clock(worst['from_ns'], zone)}, for {length}: requests queued on {waiting} "
-        f"while {idle} stood by, "
-        f"{words.amount(worst['cost_nano'])} {currency}."
+        f"{began:%H:%M}, for {words.span(round((ended - began).total_seconds() * words.NANO))}: "
+        f"requests queued on {waiting} while {idle} stood by, "
+        f"{words.amount(worst['cost_nano'])} {month['currency']}."
     )
     more = len(episodes) - 1
     return told + (f" {words.count(more, 'cheaper episode')} that day." if more else "")
+
+
+def _began(episode: dict[str, Any], zone: dt.tzinfo) -> dt.datetime:
+    return dt.datetime.fromisoformat(episode["from"]).astimezone(zone)
 
 
 def quality(month: dict[str, Any]) -> list[str]:

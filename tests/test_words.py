@@ -1,6 +1,5 @@
 """Numbers and figures in words: rounding, signs, and what is unknown."""
 
-import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -161,13 +160,14 @@ def test_layers_say_what_lowered_them() -> None:
 
 def test_the_stranded_episode_has_cards_time_and_price() -> None:
     names = {"GPU-a": "card0", "GPU-b": "card1", "GPU-c": "card2"}
-    told = sentences.stranded(example.stranded(), names, "USD", ZONE)
-    assert told == (
-        "14:00, for 15 min: requests queued on card0 while card1 and card2 stood by, 0.08 USD."
-    )
-    two = sentences.stranded(example.stranded() * 2, names, "USD", ZONE)
-    assert two.endswith("1 cheaper episode that day.")
-    assert sentences.stranded([], {}, "USD", dt.UTC).startswith("No card stood by")
+    day, month = "2026-11-29", example.month()
+    one = "14:00, for 15 min: requests queued on card0 while card1 and card2 stood by, 0.08 USD."
+    assert sentences.stranded(month, day, names, ZONE) == one
+    episodes = month["routing"]["herding"]["episodes"]
+    episodes += [example.episode(cost_nano=1), example.episode(example.DAY_NS - example.HOUR)]
+    assert sentences.stranded(month, day, names, ZONE) == f"{one} 1 cheaper episode that day."
+    none = "No request waited 10 s or longer while a card of its pool stood by."
+    assert sentences.stranded(month, "2026-11-27", names, ZONE) == none
 
 
 def test_names_cannot_become_markup() -> None:

@@ -145,9 +145,7 @@ def day(told: Overview, settings: Settings, colours: Palette) -> None:
         alt="State of each card in 15-minute cells",
     )
     st.html(legend.states(set(told.strips["state"]), colours))
-    st.markdown(
-        sentences.stranded(told.stranded, names, month["currency"], zone), help=meanings.STRANDED
-    )
+    st.markdown(sentences.stranded(month, told.strips_day, names, zone), help=meanings.STRANDED)
 
 
 page = live.page(show)

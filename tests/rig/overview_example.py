@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from analytics.overview import Overview
+from collector.clock import from_ns
 
 NANO = 1_000_000_000
 HOUR = 3600 * NANO
@@ -142,6 +143,7 @@ def month(**changes: Any) -> dict[str, Any]:
                 total, cost["busy"], {f"k1:a{i:02d}": (5, 2_060) for i in range(20)}
             ),
         },
+        "routing": {"herding": {"threshold_ns": 10 * NANO, "episodes": [episode()]}},
         "compare": [
             {
                 "sheet": "DeepSeek V4.1-Flash, off-peak",
@@ -174,6 +176,18 @@ def month(**changes: Any) -> dict[str, Any]:
         },
     }
     return told | changes
+
+
+def episode(start_ns: int = DAY_NS + 14 * HOUR, cost_nano: int = 80_000_000) -> dict[str, Any]:
+    """A quarter of an hour in which one card computed and queued, and two stood by."""
+    return {
+        "from": from_ns(start_ns).isoformat(),
+        "to": from_ns(start_ns + QUARTER).isoformat(),
+        "queued": ["GPU-a"],
+        "stood_by": ["GPU-b", "GPU-c"],
+        "stranded_ns": 2 * QUARTER,
+        "cost_nano": cost_nano,
+    }
 
 
 def _groups(total: int, busy: int, sizes: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
@@ -222,20 +236,6 @@ def _quarter(card: int, quarter: int, length: int) -> dict[str, int]:
     return {"idle": length}
 
 
-def stranded() -> list[dict[str, Any]]:
-    """The day's only episode: one card computed and queued, two stood by."""
-    return [
-        {
-            "from_ns": DAY_NS + 14 * HOUR,
-            "to_ns": DAY_NS + 14 * HOUR + QUARTER,
-            "cards_waiting": ["GPU-a"],
-            "cards_idle": ["GPU-b", "GPU-c"],
-            "stranded_ns": 2 * QUARTER,
-            "cost_nano": 80_000_000,
-        }
-    ]
-
-
 def trend() -> list[dict[str, Any]]:
     """Two months with data."""
     full = month()["cost_per_mtok"]["full"]["output"]
@@ -262,5 +262,4 @@ def overview(**month_changes: Any) -> Overview:
         month=month(**month_changes),
         strips=strips(),
         strips_day="2026-11-29",
-        stranded=stranded(),
     )
