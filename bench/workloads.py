@@ -81,23 +81,35 @@ def claude_code(seed: int, *, scale: float = 0.25, turns: int = 14) -> list[Talk
     found = []
     for file in sorted(TRACES.glob("*.json")):
         told = json.loads(file.read_text(encoding="utf-8"))
-        found.append(Talk(random.uniform(0, 8), list(_session(told, scale, turns))))
+        at_s = random.uniform(0, 8)
+        for name, requests in _talks(told):
+            found.append(Talk(at_s, list(_session(name, requests[:turns], scale))))
+            at_s += random.uniform(0, 4)
     return found
 
 
-def _session(told: dict[str, Any], scale: float, turns: int) -> Iterator[Turn]:
+def _talks(told: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A session's own requests, and those of each agent that it had work for it."""
+    name = str(told["id"])
+    yield name, [asked for asked in told["requests"] if "hash_ids" in asked]
+    for asked in told["requests"]:
+        if "requests" in asked:
+            yield f"{name}-{asked['agent_id']}", asked["requests"]
+
+
+def _session(name: str, requests: list[dict[str, Any]], scale: float) -> Iterator[Turn]:
     """A block of 64 tokens becomes text of its own; what a request adds is one message."""
     before: list[int] = []
     said: list[dict[str, Any]] = []
     chars = round(BLOCK_CHARS * scale)
-    for number, asked in enumerate(told["requests"][:turns]):
+    for number, asked in enumerate(requests):
         blocks = asked["hash_ids"]
         same = next((n for n, (a, b) in enumerate(zip(before, blocks, strict=False)) if a != b),
                     min(len(before), len(blocks)))  # fmt: skip
         if same < len(before):  # the history was rewritten: keep whole messages up to there
             said, same = _kept(said, same)
         role = "user" if number else "system"
-        text = "".join(_block(told["id"], block, chars) for block in blocks[same:])
+        text = "".join(_block(name, block, chars) for block in blocks[same:])
         said = [*said, {"role": role, "content": text or "go on", "_blocks": len(blocks)}]
         before = blocks
         messages = [{"role": m["role"], "content": m["content"]} for m in said]
