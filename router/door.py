@@ -21,6 +21,7 @@ from router.models import Models
 from router.passing import Booking, Limits, Passing, Unanswered, invite
 from router.receipt import Receipt, Refused
 from router.slots import told_slots
+from router.upstream import Answer
 from router.watch import Watch
 
 ANSWERS_KEPT = 10_000
@@ -46,8 +47,12 @@ class Door(Gate):
         self._receipt = receipt
         self._token = token
         self._choices: dict[int, Choice] = {}
-        self.models = Models(self._session)
-        self.health = Health(self._session, chooser.health)
+        self._asking = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        self.models = Models(self._asking)
+        self.health = Health(self._asking, chooser.health)
         # Which engine keeps the state of an answer that a later request may go on from.
         self._made_by: OrderedDict[str, str] = OrderedDict()
 
@@ -63,10 +68,14 @@ class Door(Gate):
             await self.ask_slots()
             await asyncio.sleep(ASKED_EVERY_S)
 
+    async def close(self) -> None:
+        """Ask the engines no more."""
+        await self._asking.close()
+
     async def ask_slots(self) -> None:
         """Ask the engines how many requests they compute at once."""
         engines = self._chooser.engines()
-        told = await asyncio.gather(*(told_slots(self._session, each) for each in engines))
+        told = await asyncio.gather(*(told_slots(self._asking, each) for each in engines))
         for engine, slots in zip(engines, told, strict=True):
             if slots is not None:
                 self._chooser.told_slots(engine.name, slots)
@@ -131,7 +140,7 @@ class Door(Gate):
             async with answer:
                 return await self._pass_back(passing, answer)
 
-    def _again(self, passing: Passing, answer: aiohttp.ClientResponse | None = None) -> bool:
+    def _again(self, passing: Passing, answer: Answer | None = None) -> bool:
         """Whether another engine is asked, once, for a request that this one has not begun."""
         choice = self._choices[id(passing)]
         other = self._chooser.instead(choice, boot_ns())

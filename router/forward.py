@@ -3,7 +3,6 @@ come in."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
@@ -24,8 +23,6 @@ HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
-# What the client library would add by itself to a request that lacks it.
-NO_AUTO_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 REQUEST_ID = "X-Request-ID"
 Fields = Sequence[tuple[bytes, bytes]]
 
@@ -63,21 +60,33 @@ def target(engine_url: str, raw_path: str) -> URL:
     )
 
 
-def upload(request: web.BaseRequest, watch: Watch) -> AsyncIterator[bytes] | None:
-    """The request's body as it arrives, or None where it has none."""
-    return _upload(request, watch) if request.body_exists else None
+def upload(request: web.BaseRequest, watch: Watch) -> AsyncIterator[bytes] | bytes | None:
+    """The request's body: whole where it has come already, else as it arrives; None where it has
+    none."""
+    if not request.body_exists:
+        return None
+    if request.content_length is None or not request.content.is_eof():
+        return _upload(request, watch)
+    watch.dispatched()
+    body = request.content.read_nowait()
+    _copy(body, watch)
+    return body
 
 
 async def _upload(request: web.BaseRequest, watch: Watch) -> AsyncIterator[bytes]:
     watch.dispatched()
-    while chunk := await _received(request, watch):
-        if watch.operation is not None:
-            watch.copy.add(chunk)
+    while chunk := await received(request, watch):
+        _copy(chunk, watch)
         yield chunk
-    watch.copy.read()
 
 
-async def _received(request: web.BaseRequest, watch: Watch) -> bytes:
+def _copy(chunk: bytes, watch: Watch) -> None:
+    if watch.operation is not None:
+        watch.copy.add(chunk)
+
+
+async def received(request: web.BaseRequest, watch: Watch) -> bytes:
+    """The next bytes of a request's body, none at its end."""
     try:
         return await request.content.readany()
     except Exception:
@@ -87,42 +96,83 @@ async def _received(request: web.BaseRequest, watch: Watch) -> bytes:
 
 
 class Passed(web.StreamResponse):
-    """The engine's answer on its way to the client.
+    """An engine's answer on its way to the client.
 
-    The head goes out as the bytes that came: the server library would add Date, Server and a
-    Content-Type, drop a length that has no body, and lose bytes outside UTF-8. Its part are the
+    Head and body go out as the bytes that came: the server library would add Date, Server and a
+    Content-Type, drop a length that has no body, and lose bytes outside UTF-8. Added are the
     fields of this connection alone, Transfer-Encoding and Connection.
     """
 
-    def __init__(self, answer: aiohttp.ClientResponse, more: Fields = ()) -> None:
-        self._kept = [*end_to_end(answer.raw_headers), *more]
-        lengths = [value for name, value in self._kept if name.lower() == b"content-length"]
-        super().__init__(
-            status=answer.status,
-            reason=answer.reason or "",
-            headers=text((b"Content-Length", value) for value in lengths[:1]),
-        )
+    def __init__(self, status: int, reason: str, fields: Fields) -> None:
+        super().__init__(status=status, reason=reason)
+        self._kept = fields
+        self._chunked_body = False
+        self._ended = False
+        self._goes_on = False
+        self._request: web.BaseRequest | None = None
 
-    async def _write_headers(self) -> None:
-        request = self._req
-        if request is None or request.transport is None or request.transport.is_closing():
-            raise ConnectionResetError
-        own = {name.encode(): value.encode() for name, value in self.headers.items()}
-        fields = [*self._kept, *((n, v) for n, v in own.items() if n in _OF_THE_CONNECTION)]
-        reason = self.reason.encode("utf-8", "surrogateescape")
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection takes another request after this answer."""
+        return self._goes_on
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Send the head, once. Raises ConnectionResetError where the client has gone."""
+        if self._request is not None:
+            return
+        self._request = request
+        keep_alive = request.keep_alive
+        own: list[tuple[bytes, bytes]] = []
+        sized = any(name.lower() == b"content-length" for name, _ in self._kept)
+        if not sized and not _is_empty(request.method, self.status):
+            if request.version >= (1, 1):
+                own.append((b"Transfer-Encoding", b"chunked"))
+                self._chunked_body = True
+            else:
+                keep_alive = False
+        if keep_alive != (request.version >= (1, 1)):
+            own.append((b"Connection", b"keep-alive" if keep_alive else b"close"))
+        self._goes_on = keep_alive
+        reason = (self.reason or "").encode("utf-8", "surrogateescape")
         lines = [b"HTTP/%d.%d %d %b" % (*request.version, self.status, reason)]
-        lines += [name + b": " + value for name, value in fields]
-        request.transport.write(b"\r\n".join(lines) + b"\r\n\r\n")
+        lines += [name + b": " + value for name, value in (*self._kept, *own)]
+        self._put(b"\r\n".join(lines) + b"\r\n\r\n")
+
+    async def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send a part of the body, at the client's pace. Raises ConnectionResetError."""
+        data = bytes(data)
+        self._put(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked_body else data)
+        await self._drained()
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """End the body, once."""
+        if not self._ended:
+            self._ended = True
+            if self._chunked_body:
+                self._put(b"0\r\n\r\n")
+            await self._drained()
+
+    def _put(self, data: bytes) -> None:
+        transport = None if self._request is None else self._request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError
+        transport.write(data)
+
+    async def _drained(self) -> None:
+        if self._request is not None and self._request.protocol.writing_paused:
+            await self._request.writer.drain()
 
 
-_OF_THE_CONNECTION = (b"Transfer-Encoding", b"Connection")
+def _is_empty(method: str, status: int) -> bool:
+    """Whether an answer has no body, whatever its head says. RFC 9110, section 6.4.1."""
+    return method == "HEAD" or 100 <= status < 200 or status in (204, 304)
 
 
 async def begin(
-    request: web.BaseRequest, answer: aiohttp.ClientResponse, more: Fields = ()
+    request: web.BaseRequest, status: int, reason: str, fields: Fields, more: Fields = ()
 ) -> web.StreamResponse:
-    """Send the answer's head on to the client, and `more` fields with it. Raises ClientGone."""
-    response = Passed(answer, more)
+    """Send an answer's head on to the client, and `more` fields with it. Raises ClientGone."""
+    response = Passed(status, reason, [*end_to_end(fields), *more])
     try:
         await response.prepare(request)
     except ConnectionError:

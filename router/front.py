@@ -8,7 +8,6 @@ tokens are theirs. It names no engine of the rig, so that alone it takes no card
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 from aiohttp import web
 
@@ -18,6 +17,7 @@ from collector.settings_check import split_address
 from router.forward import upload
 from router.gate import Gate
 from router.passing import Booking, Limits, Passing, Unanswered, invite
+from router.upstream import Answer
 
 # SMG tells in its answer where the request went.
 WORKER = "x-smg-routed-worker-id"
@@ -55,9 +55,7 @@ class Front(Gate):
         async with answer:
             return await self._pass_back(passing, answer)
 
-    async def _pass_back(
-        self, passing: Passing, answer: aiohttp.ClientResponse
-    ) -> web.StreamResponse:
+    async def _pass_back(self, passing: Passing, answer: Answer) -> web.StreamResponse:
         passing.worker = self._workers.get(_place(answer.headers.get(WORKER, "")))
         return await super()._pass_back(passing, answer)
 

@@ -6,7 +6,6 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
 from typing import cast
 
 import aiohttp
@@ -16,26 +15,16 @@ from collector import guard
 from collector.clock import boot_ns
 from collector.events import Attempt
 from collector.settings import EngineSettings
-from router.forward import (
-    NO_AUTO_HEADERS,
-    REQUEST_ID,
-    ClientGone,
-    begin,
-    end_to_end,
-    refusal,
-    send,
-    target,
-    text,
-)
+from router.forward import REQUEST_ID, ClientGone, begin, end_to_end, refusal, send, text
 from router.passing import Booking, Limits, Passing, Unanswered, hang_up
-from router.sockets import ProbingConnector, ProbingServer
+from router.sockets import ProbingServer
+from router.upstream import HEAD_BYTES, HEAD_FIELDS, Answer, Body, Unreached, Upstream
 from router.watch import Watch
 
 log = logging.getLogger("rigledger.gate")
 # The server's own log lines may quote a malformed request, prompt and key included.
 _silent = logging.getLogger("rigledger.gate.http")
 _silent.disabled = True
-HEAD_BYTES = 64 * 1024
 # By it a port knows a request that it has sent itself.
 MARK = "X-Rigledger-Tap"
 
@@ -46,9 +35,9 @@ class Gate(ABC):
     def __init__(
         self, name: str, booking: Booking, limits: Limits, *, only_here: bool = False
     ) -> None:
-        """Create it inside a running event loop; `server` is to be put on a port, `close` frees
-        its connections to the engines. `only_here`: the port is one that only this machine
-        reaches, so a Host that is no loopback name comes from a page that rebinds DNS."""
+        """Create it inside a running event loop; `server` is to be put on a port. `only_here`: the
+        port is one that only this machine reaches, so a Host that is no loopback name comes from a
+        page that rebinds DNS."""
         self.name = name
         self._booking = booking
         self._only_here = only_here
@@ -56,18 +45,7 @@ class Gate(ABC):
         self._mark = str(booking.origin.labels.keyed("tap", name))
         self._running: dict[asyncio.Task[object], web.RequestHandler] = {}
         self._out_of_time = False
-        self._session = aiohttp.ClientSession(
-            connector=ProbingConnector(),
-            timeout=aiohttp.ClientTimeout(
-                total=limits.total_s, sock_connect=limits.connect_s, sock_read=limits.idle_s
-            ),
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=NO_AUTO_HEADERS,
-            max_line_size=HEAD_BYTES,
-            max_field_size=HEAD_BYTES,
-            max_headers=1024,
-        )
+        self._upstream = Upstream(limits)
         self.server = ProbingServer(
             self.handle,
             handler_cancellation=True,
@@ -76,7 +54,7 @@ class Gate(ABC):
             logger=_silent,
             max_line_size=HEAD_BYTES,
             max_field_size=HEAD_BYTES,
-            max_headers=1024,
+            max_headers=HEAD_FIELDS,
         )
 
     @abstractmethod
@@ -137,10 +115,6 @@ class Gate(ABC):
         if left:
             await asyncio.wait(left, timeout=1.0)
 
-    async def close(self) -> None:
-        """Free the connections to the engines."""
-        await self._session.close()
-
     def _refused(self, request: web.BaseRequest) -> web.Response | None:
         """The answer to a request that must not go on, None for all others."""
         told = request.headers.getall(hdrs.HOST, [])
@@ -154,43 +128,35 @@ class Gate(ABC):
             return refusal(508, f"The address behind {self.name} leads back to this port.")
         return None
 
-    async def _ask(
-        self,
-        passing: Passing,
-        engine: EngineSettings,
-        data: bytes | AsyncIterator[bytes] | None,
-    ) -> aiohttp.ClientResponse:
+    async def _ask(self, passing: Passing, engine: EngineSettings, body: Body) -> Answer:
         """Send the request to an engine; its answer's head is there. Raises Unanswered,
         ClientGone."""
         passing.engine = engine
         request, watch = passing.request, passing.watch
         try:
-            return await self._session.request(
-                request.method,
-                target(engine.url, request.raw_path),
-                headers=passing.headers,
-                data=data,
-                allow_redirects=False,
+            return await self._upstream.ask(
+                engine.url, request.method, request.raw_path, passing.headers, body
             )
-        except TimeoutError as error:
-            watch.end("timeout")
-            sentence = f"The engine {engine.name} did not answer in time."
-            refused = isinstance(error, aiohttp.ConnectionTimeoutError)
-            raise Unanswered(refusal(504, sentence), refused=refused) from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (Unreached, aiohttp.ClientError, OSError) as error:
             if request.transport is None:
                 raise ClientGone from None
-            watch.end("upstream_error")
-            sentence = f"The engine {engine.name} cannot be reached ({type(error).__name__})."
-            refused = isinstance(error, aiohttp.ClientConnectorError)
-            raise Unanswered(refusal(502, sentence), refused=refused) from None
+            refused = isinstance(error, Unreached)
+            reason = error.__cause__ if refused else error
+            if isinstance(reason, TimeoutError):
+                watch.end("timeout")
+                response = refusal(504, f"The engine {engine.name} did not answer in time.")
+            else:
+                watch.end("upstream_error")
+                sentence = f"The engine {engine.name} cannot be reached ({type(reason).__name__})."
+                response = refusal(502, sentence)
+            raise Unanswered(response, refused=refused) from None
 
-    async def _pass_back(
-        self, passing: Passing, answer: aiohttp.ClientResponse
-    ) -> web.StreamResponse:
+    async def _pass_back(self, passing: Passing, answer: Answer) -> web.StreamResponse:
         request, watch = passing.request, passing.watch
         watch.answered(answer.status, answer.headers)
-        response = await begin(request, answer, passing.told)
+        response = await begin(
+            request, answer.status, answer.reason, answer.raw_headers, passing.told
+        )
         while True:
             try:
                 chunk = await answer.content.readany()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-from router.forward import refusal
+from router.forward import received, refusal
 from router.watch import Watch
 
 BODY_BYTES = 64 * 1024 * 1024
@@ -62,7 +62,7 @@ class Receipt:
 
     async def _whole(self, request: web.BaseRequest, watch: Watch, hold: "Hold") -> bytes:
         parts: list[bytes] = []
-        while chunk := await _received(request, watch):
+        while chunk := await received(request, watch):
             parts.append(chunk)
             hold.size += len(chunk)
             self.held += len(chunk)
@@ -84,14 +84,6 @@ class Hold:
     def __init__(self, receipt: Receipt) -> None:
         self.receipt = receipt
         self.size = 0
-
-
-async def _received(request: web.BaseRequest, watch: Watch) -> bytes:
-    try:
-        return await request.content.readany()
-    except Exception:
-        watch.end("client_abort")
-        raise
 
 
 def _closing(response: web.Response) -> web.Response:

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -65,6 +66,7 @@ def form(path: str) -> Form:
     return _FORMS.get(_endpoint(path), "openai")
 
 
+@lru_cache(maxsize=1024)
 def _endpoint(path: str) -> str:
     bare = path.partition("?")[0].rstrip("/")
     for version in ("/v1", "/v2"):

@@ -100,8 +100,8 @@ class Service:
         finally:
             for runner in self._runners:
                 await runner.cleanup()
-            for gate in self._gates:
-                await gate.close()
+            if self._door is not None:
+                await self._door.close()
 
     async def _start(self) -> None:
         if self._settings.router.listen is not None:

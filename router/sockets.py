@@ -5,8 +5,12 @@ import contextlib
 import functools
 import ipaddress
 import socket
-from typing import Any
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import aiohappyeyeballs
 import aiohttp
 from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
@@ -15,7 +19,17 @@ from aiohttp.client_proto import ResponseHandler
 IDLE_S = 60
 PROBE_S = 15
 PROBES = 4
+# How long a name keeps its addresses, s.
+RESOLVED_S = 10.0
 AddrInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
+
+
+class Place(NamedTuple):
+    """Where an engine listens; `secure` where it speaks TLS."""
+
+    host: str
+    port: int
+    secure: ssl.SSLContext | None = None
 
 
 def keep_alive(sock: socket.socket | None) -> None:
@@ -58,35 +72,61 @@ class Answering(ResponseHandler):
             known = isinstance(exc, aiohttp.ClientError)
             body.set_exception(exc if known else aiohttp.ClientPayloadError("no HTTP"))
 
+    def out_of_time(self) -> None:
+        """Whoever waits for the answer waits no longer."""
+        self._on_read_timeout()
 
-class ProbingConnector(aiohttp.TCPConnector):
-    """Connections to engines: probed, and one for each request.
+    async def drain(self) -> None:
+        """Wait until the engine takes more. Raises ConnectionError."""
+        await self._drain_helper()
 
-    Engines close idle ones when they like, which would fail a request that they never saw, and
-    llama.cpp's server keeps a thread waiting on each idle connection while requests on new ones
-    queue.
+
+class Dialler:
+    """Connects to engines: by address at once, by name as it was resolved a moment ago.
+
+    Each request has a connection of its own. Engines close idle ones when they like, which would
+    fail a request that they never saw, and llama.cpp's server keeps a thread waiting on each idle
+    connection while requests on new ones queue.
     """
 
     def __init__(self) -> None:
-        """Create it inside a running event loop."""
-        super().__init__(limit=0, force_close=True, socket_factory=kept_alive)
-        answering: type[ResponseHandler] = Answering
-        self._factory = functools.partial(answering, loop=self._loop)
+        """Nothing is resolved or connected yet."""
+        self._resolved: dict[Place, tuple[float, list[AddrInfo]]] = {}
 
-    async def _wrap_create_connection(
-        self, *args: Any, addr_infos: list[Any], **kwargs: Any
-    ) -> tuple[asyncio.Transport, ResponseHandler]:
-        """Where racing several addresses gains nothing, let the event loop itself connect.
-
-        It takes half the time, which every stream's first byte would wait for.
-        """
-        host, port = addr_infos[0][4][:2]
-        if len(addr_infos) > 1 and not _is_loopback(host):
-            return await super()._wrap_create_connection(*args, addr_infos=addr_infos, **kwargs)
-        made = await self._wrap_existing_connection(*args, host, port, **kwargs)
-        keep_alive(made[0].get_extra_info("socket"))
+    async def connect(self, place: Place, factory: Callable[[], Answering]) -> Answering:
+        """A connection to whatever answers there first. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        tls: dict[str, Any] = {}
+        if place.secure is not None:
+            tls = {"ssl": place.secure, "server_hostname": place.host}
+        infos = [] if _is_literal(place.host) else await self._addresses(place)
+        if len(infos) > 1:
+            sock = await aiohappyeyeballs.start_connection(
+                infos, happy_eyeballs_delay=0.25, interleave=1, socket_factory=kept_alive
+            )
+            _, made = await loop.create_connection(factory, sock=sock, **tls)
+            return made
+        host = infos[0][4][0] if infos else place.host
+        transport, made = await loop.create_connection(factory, host, place.port, **tls)
+        keep_alive(transport.get_extra_info("socket"))
         return made
 
+    async def _addresses(self, place: Place) -> list[AddrInfo]:
+        now_s = time.monotonic()
+        until_s, infos = self._resolved.get(place, (0.0, []))
+        if until_s < now_s:
+            loop = asyncio.get_running_loop()
+            infos = list(await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM))
+            if not infos:
+                raise OSError(f"{place.host} has no address")
+            self._resolved[place] = now_s + RESOLVED_S, infos
+        return infos
 
-def _is_loopback(host: str) -> bool:
-    return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+
+@functools.lru_cache(maxsize=256)
+def _is_literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

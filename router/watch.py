@@ -73,6 +73,7 @@ class Watch:
     def passed(self, chunk: bytes, at_ns: int) -> None:
         """Bytes of the answer, and when they came from the engine."""
         if self.operation is not None:
+            self.copy.read()
             self._observer.feed(chunk, at_ns)
 
     @property
@@ -91,6 +92,7 @@ class Watch:
 
     def event(self, event_id: str, origin: Origin, engine: EngineSettings) -> Attempt:
         """The request as an event, after its end."""
+        self.copy.read()
         told = self.told = self._observer.finish()
         if self._status == "ok" and (self._observer.failed or self._cut_short(told)):
             self._status = "upstream_error"

@@ -68,9 +68,10 @@ class _Part(msgspec.Struct):
 
 
 _PART = msgspec.json.Decoder(_Part)
+_NOTHING = Usage()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Told:
     """What an answer told. Instants are the ones given to `feed`, ns.
 
@@ -157,21 +158,19 @@ class Observer:
         if self._events is not None:
             for payload in self._events.close():
                 self._payload(payload, None)
-            self._told = replace(
-                self._told, unreadable=self._told.unreadable + self._events.skipped
-            )
+            self._told.unreadable += self._events.skipped
         elif self._body is not None:
             for document in self._body.documents():
                 self._document(document, None)
                 if self._usage.source == "missing" and not self._timings:
-                    self._told = replace(self._told, text_bytes=emitted.of_document(document))
+                    self._told.text_bytes = emitted.of_document(document)
         self._events = self._body = None
         return replace(self._told, usage=self._total())
 
     def _give_up(self) -> None:
         self._blind = True
         self._events = self._body = None
-        self._told = replace(self._told, unreadable=self._told.unreadable + 1)
+        self._told.unreadable += 1
 
     def _read_packed(self, chunk: bytes, at_ns: int) -> None:
         while chunk and (self._events or self._body):
@@ -205,7 +204,7 @@ class Observer:
             told = _PART.decode(document)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             if b"\n" not in document:
-                self._told = replace(self._told, unreadable=self._told.unreadable + 1)
+                self._told.unreadable += 1
             return False
         self._note_names(told)
         if self.streamed and self._counts_chunks and _carries_token(told):
@@ -218,14 +217,11 @@ class Observer:
         self.failed = self.failed or heard.failed
         self.done = self.done or heard.done
         told = self._told
-        self._told = replace(
-            told,
-            response_id=told.response_id or heard.response_id,
-            model=told.model or heard.model,
-            finish_reason=heard.finish_reason or told.finish_reason,
-            generation_ns=_known(heard.generation_ns, told.generation_ns),
-            wait_ns=_known(heard.wait_ns, told.wait_ns),
-        )
+        told.response_id = told.response_id or heard.response_id
+        told.model = told.model or heard.model
+        told.finish_reason = heard.finish_reason or told.finish_reason
+        told.generation_ns = _known(heard.generation_ns, told.generation_ns)
+        told.wait_ns = _known(heard.wait_ns, told.wait_ns)
         if self.streamed and self._counts_chunks and heard.token:
             self._note_token(at_ns, heard.text_bytes)
         if heard.usage.source != "missing":
@@ -234,13 +230,11 @@ class Observer:
                 self._chunks_at_usage = self._told.content_chunks
 
     def _note_token(self, at_ns: int | None, text_bytes: int) -> None:
-        first = self._told.first_token_ns
-        self._told = replace(
-            self._told,
-            content_chunks=self._told.content_chunks + 1,
-            text_bytes=self._told.text_bytes + text_bytes,
-            first_token_ns=at_ns if first is None else first,
-        )
+        told = self._told
+        told.content_chunks += 1
+        told.text_bytes += text_bytes
+        if told.first_token_ns is None:
+            told.first_token_ns = at_ns
 
     def _note_names(self, told: _Part) -> None:
         finish = name(told.stop_type) if told.stop is True else None
@@ -248,16 +242,12 @@ class Observer:
             finish = name(choice.finish_reason) or finish
         if told.error:
             self.failed = True
-        if finish is not None or self._told.response_id is None or self._told.model is None:
-            self._told = replace(
-                self._told,
-                response_id=self._told.response_id or name(told.id),
-                model=self._told.model or name(told.model),
-                finish_reason=finish or self._told.finish_reason,
-            )
+        self._told.response_id = self._told.response_id or name(told.id)
+        self._told.model = self._told.model or name(told.model)
+        self._told.finish_reason = finish or self._told.finish_reason
 
     def _note_usage(self, told: _Part) -> None:
-        found = openai.usage(told.usage) if told.usage else Usage()
+        found = openai.usage(told.usage) if told.usage else _NOTHING
         if told.tokens_evaluated is not None and told.stop is not False:
             found = found.filled_from(
                 llama_cpp.native(told.tokens_evaluated, told.tokens_predicted)
@@ -282,15 +272,13 @@ class Observer:
             self._timings[index] = told.timings
         generation_ns = llama_cpp.generation_ns(told.timings)
         if generation_ns is not None:
-            self._told = replace(self._told, generation_ns=generation_ns)
+            self._told.generation_ns = generation_ns
 
     def _note_metrics(self, told: dict[str, Any]) -> None:
         """vLLM's `metrics` of one request: times in ms, null where there are several choices."""
-        self._told = replace(
-            self._told,
-            wait_ns=_known(_ns(told.get("queue_time_ms")), self._told.wait_ns),
-            generation_ns=_known(_ns(told.get("generation_time_ms")), self._told.generation_ns),
-        )
+        wait_ns, generation_ns = _ns(told.get("queue_time_ms")), _ns(told.get("generation_time_ms"))
+        self._told.wait_ns = _known(wait_ns, self._told.wait_ns)
+        self._told.generation_ns = _known(generation_ns, self._told.generation_ns)
 
     def _total(self) -> Usage:
         """What was told, and the chunks that came after it: an aborted stream tells no end."""

@@ -7,16 +7,12 @@ import msgspec
 from collector.formats.usage import part
 
 # Where the endpoints put what was emitted; of these fields a text or a list of parts is one.
-_TEXTS = (
-    "content",
-    "text",
-    "thinking",
-    "refusal",
-    "response",
-    "arguments",
-    "partial_json",
+_TEXTS = frozenset(
+    {"content", "text", "thinking", "refusal", "response", "arguments", "partial_json"}
 )
-_WITHIN = ("choices", "message", "tool_calls", "function_call", "function", "output", "summary")
+_WITHIN = frozenset(
+    {"choices", "message", "tool_calls", "function_call", "function", "output", "summary"}
+)
 _DEPTH = 6
 
 
@@ -33,12 +29,11 @@ def text_bytes(told: Any, depth: int = 0) -> int:
         return sum(text_bytes(each, depth) for each in told if isinstance(each, dict))
     if not isinstance(told, dict):
         return 0
-    found = sum(text_bytes(told[name], depth + 1) for name in _TEXTS if name in told)
     # Some servers give the one under both names.
-    found += text_bytes(told.get("reasoning_content") or told.get("reasoning"), depth + 1)
-    for name in _WITHIN:
-        if isinstance(told.get(name), dict | list):
-            found += text_bytes(told[name], depth + 1)
+    found = text_bytes(told.get("reasoning_content") or told.get("reasoning"), depth + 1)
+    for name, value in told.items():
+        if name in _TEXTS or (name in _WITHIN and isinstance(value, dict | list)):
+            found += text_bytes(value, depth + 1)
     if isinstance(told.get("name"), str) and ("arguments" in told or "input" in told):
         found += text_bytes(told["name"])
     if isinstance(told.get("input"), dict):  # a tool's, in Messages

@@ -65,7 +65,6 @@ async def tapped(
         yield Tapped(port, tap, runner, events, f"http://127.0.0.1:{port}")  # type: ignore[arg-type]
     finally:
         await runner.cleanup()
-        await tap.close()
 
 
 def request(

@@ -1,0 +1,198 @@
+"""One request to an engine, on a connection of its own.
+
+The client library's parser and flow control without its session, whose objects for each request
+take more time than all else that a stream's first byte waits for.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import aiohttp
+from aiohttp.helpers import EMPTY_BODY_METHODS
+from aiohttp.http import RawResponseMessage
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
+from multidict import CIMultiDict
+from yarl import URL
+
+from router.forward import Fields
+from router.passing import Limits
+from router.sockets import Answering, Dialler, Place
+
+HEAD_BYTES = 64 * 1024
+HEAD_FIELDS = 1024
+Body = bytes | AsyncIterator[bytes] | None
+
+
+class Unreached(Exception):
+    """No connection to the engine came about; the request has not left."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """An engine's address in the parts that a request needs."""
+
+    place: Place
+    host: bytes
+    path: bytes
+    authorization: str | None
+
+
+@lru_cache(maxsize=256)
+def base(engine_url: str) -> Base:
+    """Where an engine answers; what its address says of a user goes along as it asks for."""
+    url = URL(engine_url.rstrip("/"), encoded=True)
+    secure = ssl.create_default_context() if url.scheme == "https" else None
+    user = aiohttp.BasicAuth.from_url(url)
+    return Base(
+        Place(url.raw_host or "", url.port or 80, secure),
+        (url.host_port_subcomponent or "").encode(),
+        url.raw_path.rstrip("/").encode(),
+        user.encode() if user else None,
+    )
+
+
+class Answer:
+    """An engine's answer whose head is there; its body is read from `content`."""
+
+    def __init__(
+        self, message: RawResponseMessage, content: StreamReader, close: Callable[[], None]
+    ) -> None:
+        self.status = message.code
+        self.reason = message.reason
+        self.raw_headers: Fields = message.raw_headers
+        self.headers = message.headers
+        self.content = content
+        self.close = close
+
+    async def __aenter__(self) -> "Answer":
+        """The answer itself; its connection ends with the block."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+class Upstream:
+    """The way to the engines, bound by its limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Nothing is connected before `ask`."""
+        self._limits = limits
+        self._dialler = Dialler()
+
+    async def ask(
+        self, engine_url: str, method: str, raw_path: str, headers: CIMultiDict[str], body: Body
+    ) -> Answer:
+        """Send a request; the head of its answer is there.
+
+        A body without a Content-Length goes in chunks if it comes in pieces. Raises Unreached,
+        then TimeoutError, aiohttp.ClientError or OSError for what fails on a connection; what
+        reading `body` raises comes as an aiohttp.ClientError.
+        """
+        where = base(engine_url)
+        head = _head(where, method, raw_path, headers, body)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._limits.connect_s):
+                protocol = await self._dialler.connect(where.place, partial(Answering, loop))
+        except OSError as error:  # TimeoutError is one
+            raise Unreached from error
+        exchange = _Exchange(protocol, self._limits.total_s)
+        try:
+            protocol.set_response_params(
+                skip_payload=method in EMPTY_BODY_METHODS,
+                read_until_eof=True,
+                auto_decompress=False,
+                read_timeout=self._limits.idle_s,
+                max_line_size=HEAD_BYTES,
+                max_field_size=HEAD_BYTES,
+                max_headers=HEAD_FIELDS,
+            )
+            exchange.send(head, body, chunked="Content-Length" not in headers)
+            return await exchange.answered()
+        except HttpProcessingError as error:
+            exchange.close()
+            raise aiohttp.ClientPayloadError("no HTTP") from error
+        except BaseException:
+            exchange.close()
+            raise
+
+
+class _Exchange:
+    """A request on its way and its answer, over one connection."""
+
+    def __init__(self, protocol: Answering, total_s: float | None) -> None:
+        self._protocol = protocol
+        self._upload: asyncio.Task[None] | None = None
+        self._limit: asyncio.TimerHandle | None = None
+        if total_s is not None:
+            loop = asyncio.get_running_loop()
+            self._limit = loop.call_later(total_s, protocol.out_of_time)
+
+    def send(self, head: bytes, body: Body, *, chunked: bool) -> None:
+        transport = self._protocol.transport
+        if transport is None:
+            raise aiohttp.ServerDisconnectedError
+        transport.write(head)
+        if body is None or isinstance(body, bytes):
+            if body:
+                transport.write(body)
+            self._protocol.start_timeout()
+        else:
+            self._upload = asyncio.create_task(self._send_pieces(body, chunked))
+
+    async def answered(self) -> Answer:
+        while True:
+            message, content = await self._protocol.read()
+            if not 100 <= message.code < 200 or message.code == 101:
+                break
+        return Answer(message, content, self.close)
+
+    def close(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+        if self._upload is not None:
+            self._upload.cancel()
+        transport = self._protocol.transport
+        if transport is not None and transport.get_write_buffer_size():
+            self._protocol.abort()  # what is still to be sent would hold the connection open
+        self._protocol.close()
+
+    async def _send_pieces(self, body: AsyncIterator[bytes], chunked: bool) -> None:
+        try:
+            async for piece in body:
+                await self._write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
+            if chunked:
+                await self._write(b"0\r\n\r\n")
+            self._protocol.start_timeout()
+        except OSError as error:
+            self._protocol.set_exception(aiohttp.ClientOSError(*error.args), error)
+        except Exception as error:
+            self._protocol.set_exception(aiohttp.ClientConnectionError("not sent"), error)
+
+    async def _write(self, data: bytes) -> None:
+        transport = self._protocol.transport
+        if transport is None:
+            raise ConnectionResetError
+        transport.write(data)
+        await self._protocol.drain()
+
+
+def _head(where: Base, method: str, raw_path: str, headers: CIMultiDict[str], body: Body) -> bytes:
+    """The request's head: its fields in their order between those of this connection."""
+    lines = [f"{method} ".encode() + where.path + raw_path.encode("utf-8", "surrogateescape")]
+    lines[0] += b" HTTP/1.1"
+    lines.append(b"Host: " + where.host)
+    lines += [f"{name}: {value}".encode() for name, value in headers.items()]
+    if where.authorization is not None and "Authorization" not in headers:
+        lines.append(f"Authorization: {where.authorization}".encode())
+    if isinstance(body, bytes) and "Content-Length" not in headers:
+        lines.append(b"Content-Length: %d" % len(body))
+    elif body is not None and "Content-Length" not in headers:
+        lines.append(b"Transfer-Encoding: chunked")
+    lines.append(b"Connection: close\r\n\r\n")
+    return b"\r\n".join(lines)
