@@ -59,6 +59,14 @@ def published(config: Path | None, name: str | None, form: str) -> tuple[str, st
     return period.name, FORMATS[form](document)
 
 
+def as_closed(settings: Settings, name: str, now: int) -> dict[str, Any] | None:
+    """A closed month's document, with what its books tell otherwise now in `restated`; None for a
+    month that is open. Raises DamagedClosing, FileNotFoundError."""
+    period, store = month_of(name, settings.zone), settings.store_path()
+    history = closed.filed(store, name)
+    return _document(history, Shelf(Ledger(store), settings, now), period) if history else None
+
+
 def close(config: Path | None, name: str, *, restate: bool) -> Path:
     """Close a month, or file how its books have changed since; returns the file.
 

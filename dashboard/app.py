@@ -10,7 +10,7 @@ from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
 from dashboard import loaders, sentences, words
 from dashboard.pages import PAGES
-from dashboard.views import compare, cost, empty, overview, requests, routing, utilization
+from dashboard.views import closed, compare, cost, empty, overview, requests, routing, utilization
 from dashboard.views import settings as settings_page
 
 MARK = Path(__file__).with_name("mark.svg")
@@ -91,7 +91,10 @@ def _of_a_month(page: Callable[[Settings, str], None]) -> None:
         return
     chosen = header(settings, months)
     if chosen is not None:
+        above = st.container()  # filled last: the figures do not wait for it
         page(settings, chosen)
+        with above:
+            closed.note(settings, chosen)
 
 
 def _months(settings: Settings, now_ns: int) -> list[str]:

@@ -21,7 +21,9 @@ from analytics.cost_months import SHOWN_MONTHS, cost_entry, cost_months
 from analytics.identities import BrokenIdentity
 from analytics.overview import Overview, entry, overview, trend
 from analytics.periods import Period, month_at, month_before, month_of
+from analytics.publish import as_closed as as_closed_now
 from analytics.read import Ledger
+from collector import closed
 from collector.manifest import LedgerError
 from collector.migrations import SchemaTooNew
 from collector.settings import Settings, SettingsError, load
@@ -91,6 +93,16 @@ def _cost_to(settings: Settings, month: dict[str, Any]) -> list[dict[str, Any]]:
     return [*_cost(repr(settings), settings, period), cost_entry(month)][-SHOWN_MONTHS:]
 
 
+def as_closed(settings: Settings, month: str) -> dict[str, Any] | None:
+    """A closed month's document (`publish.as_closed`); None for one that is open.
+
+    Raises DamagedClosing.
+    """
+    if month not in closed.months(settings.store_path()):
+        return None
+    return _as_closed(repr(settings), settings, month)
+
+
 def is_running(settings: Settings, month: str) -> bool:
     """Whether the month has not ended yet in the rig's zone."""
     return time.time_ns() < month_of(month, settings.zone).to_ns
@@ -151,3 +163,8 @@ def _trend(key: str, _settings: Settings, period: Period) -> list[dict[str, Any]
 @st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
 def _cost(key: str, _settings: Settings, period: Period) -> list[dict[str, Any]]:
     return cost_months(Ledger(_settings.store_path()), _settings, period, time.time_ns())
+
+
+@st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
+def _as_closed(key: str, _settings: Settings, month: str) -> dict[str, Any] | None:
+    return as_closed_now(_settings, month, time.time_ns())

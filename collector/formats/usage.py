@@ -1,7 +1,7 @@
 """What an engine told of one request's tokens, whatever format it told it in."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from collector.events import INT64_MAX, TOKENS_MAX
@@ -33,19 +33,21 @@ class Usage:
 
     def filled_from(self, other: "Usage") -> "Usage":
         """This usage, with what it does not know taken from `other`; both raws side by side."""
-        names = (
-            "input_tokens",
-            "cache_read_tokens",
-            "cache_write_tokens",
-            "output_tokens",
-            "reasoning_tokens",
-            "draft_tokens",
-            "draft_accepted_tokens",
+        return Usage(
+            _known(self.input_tokens, other.input_tokens),
+            _known(self.cache_read_tokens, other.cache_read_tokens),
+            _known(self.cache_write_tokens, other.cache_write_tokens),
+            _known(self.output_tokens, other.output_tokens),
+            _known(self.reasoning_tokens, other.reasoning_tokens),
+            _known(self.draft_tokens, other.draft_tokens),
+            _known(self.draft_accepted_tokens, other.draft_accepted_tokens),
+            other.source if self.source == "missing" else self.source,
+            {**(other.raw or {}), **(self.raw or {})} or None,
         )
-        gaps = {n: getattr(other, n) for n in names if getattr(self, n) is None}
-        source = other.source if self.source == "missing" else self.source
-        raw = {**(other.raw or {}), **(self.raw or {})} or None
-        return replace(self, **gaps, source=source, raw=raw)
+
+
+def _known(own: int | None, other: int | None) -> int | None:
+    return other if own is None else own
 
 
 def count(value: Any) -> int | None:

@@ -1,0 +1,78 @@
+"""What stands over the pages of a month that was closed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from rig import page
+from streamlit.testing.v1 import AppTest
+
+from analytics import publish
+from collector.closed import FOLDER
+
+APP = Path(__file__).parent.parent / "dashboard" / "app.py"
+CLOSED = "October 2026 was closed on"
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    config = page.write_settings(tmp_path, page.HARDWARE, page.FREE_POWER, page.PRICES)
+    page.write_ledger(tmp_path)
+    monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
+    return config
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """Nothing cached by one test may serve another."""
+    yield
+    st.cache_data.clear()
+
+
+def opened() -> AppTest:
+    at = AppTest.from_file(str(APP), default_timeout=60)
+    at.query_params["month"] = page.MONTH
+    at.run()
+    assert not at.exception
+    return at
+
+
+def said(at: AppTest) -> list[str]:
+    return [told.value for told in [*at.info, *at.warning, *at.error] if "closed" in told.value]
+
+
+def test_an_open_month_says_nothing(config: Path) -> None:
+    assert said(opened()) == []
+
+
+def test_a_month_as_it_was_filed(config: Path) -> None:
+    publish.close(config, page.MONTH, restate=False)
+    (told,) = said(opened())
+    assert told.startswith(CLOSED)
+    assert told.endswith("its figures are as it was closed.")
+
+
+def test_a_month_whose_books_have_changed_since(config: Path) -> None:
+    """The machine of 35,064 cost 744 in October; one of 70,128 costs twice as much."""
+    publish.close(config, page.MONTH, restate=False)
+    config.write_text(config.read_text().replace('price = "35064"', 'price = "70128"'))
+    at = opened()
+    (told,) = said(at)
+    assert "its cost from 744.00 to 1,488.00 USD" in told
+    assert "this page shows the books as they stand now" in told
+    assert "35064 → 70128" in told
+    assert at.metric[0].value == "744"  # per million of two million output tokens: as they stand
+    publish.close(config, page.MONTH, restate=True)
+    st.cache_data.clear()
+    (told,) = said(opened())
+    assert told.endswith("its figures are as in restatement 1.")
+
+
+def test_a_closing_that_was_edited_is_told(config: Path) -> None:
+    file = publish.close(config, page.MONTH, restate=False)
+    file.chmod(0o600)
+    file.write_text(file.read_text().replace("744", "745", 1))
+    (told,) = said(opened())
+    assert told.startswith("This closed month was changed:")
+    assert FOLDER in told
