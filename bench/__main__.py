@@ -41,6 +41,7 @@ BENCHMARKS = {
     "router_ttft_mean_ample_s": Benchmark(herding.measure_ample, None),
     "router_ttft_mean_tight_s": Benchmark(herding.measure_tight, None),
     "router_ttft_mean_traces_s": Benchmark(herding.measure_traces, None),
+    "router_ttft_mean_llama_s": Benchmark(herding.measure_llama, None),
     "hook_p50_us": Benchmark(hook.measure_p50, Target("at most", 20)),
     "hook_p99_us": Benchmark(hook.measure_p99, Target("at most", 200)),
     "page_first_s": Benchmark(page.measure, Target("at most", 1.5)),

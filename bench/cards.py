@@ -2,7 +2,8 @@
 
 `python -m bench.cards SPEED SLOTS CACHE_TOKENS PORT…` serves one on each port. All times are
 divided by SPEED. A prompt is computed alone on its card, answers share it; the cache forgets what
-was used longest ago. It reports usage as vLLM does, and tells its figures at `/figures`.
+was used longest ago. It reports usage as vLLM does, and tells how many requests it has had at
+`/figures`.
 """
 
 import asyncio
@@ -57,7 +58,7 @@ class Card:
         self._prefill = asyncio.Lock()
         self._cache = Cache(cache_tokens)
         self._running = 0
-        self.figures = {"requests": 0, "input_tokens": 0, "hit_tokens": 0}
+        self.figures = {"requests": 0}
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """A chat, streamed or whole."""
@@ -90,8 +91,6 @@ class Card:
         async with self._prefill:
             hit, whole = self._cache.use(parts), sum(tokens for _, tokens in parts)
             self.figures["requests"] += 1
-            self.figures["input_tokens"] += whole
-            self.figures["hit_tokens"] += hit
             await asyncio.sleep(max(1, whole - hit) / PREFILL_PER_S / self._speed)
         return hit, whole
 

@@ -32,18 +32,27 @@ class Talk:
     turns: list[Turn]
 
 
-def branches(seed: int, *, talks: int = 12, turns: int = 3, every_s: float = 0.4) -> list[Talk]:
-    """So many branches of one task that share a system prompt of 19,000 characters."""
+def branches(
+    seed: int,
+    *,
+    talks: int = 12,
+    turns: int = 3,
+    every_s: float = 0.4,
+    scale: float = 1.0,
+    output: int = 24,
+) -> list[Talk]:
+    """So many branches of one task that share a system prompt of 19,000 characters; all texts are
+    as much longer as `scale` says."""
     random = Random(seed)  # noqa: S311
-    system = {"role": "system", "content": _text(random, 19_000)}
+    system = {"role": "system", "content": _text(random, round(19_000 * scale))}
     found = []
     for talk in range(talks):
         said = [system]
         asked = []
         for _ in range(turns):
-            said = [*said, {"role": "user", "content": _text(random, 1600)}]
-            asked.append(Turn(said, 24))
-            said = [*said, {"role": "assistant", "content": _text(random, 96)}]
+            said = [*said, {"role": "user", "content": _text(random, round(1600 * scale))}]
+            asked.append(Turn(said, output))
+            said = [*said, {"role": "assistant", "content": _text(random, round(96 * scale))}]
         found.append(Talk(talk * every_s, asked))
     return found
 

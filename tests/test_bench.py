@@ -1,7 +1,9 @@
 """The benchmarks run, tell what they found, and judge it; how fast anything is, no test says."""
 
+import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from analytics.read import Ledger
-from bench import books, crowd, ingest, page, tap
+from bench import books, crowd, herding, ingest, page, pools, tap, workloads
 from bench.__main__ import BENCHMARKS, Benchmark, chosen, run
 from bench.attempts import START_NS, attempt, batches, encode
 from bench.children import rigledger
+from bench.play import Answer, Outcome, play
 from bench.result import Result, Target, figure, spread, table
 from collector.clock import to_ns
 from collector.decode import decode
@@ -167,6 +170,35 @@ def test_a_report_told_twice_is_the_same_to_the_byte(tmp_path: Path) -> None:
         if len(told) == 2:
             shutil.rmtree(config.parent / "ledger" / "derived")
     assert told[0] == told[1] == told[2]
+
+
+def test_a_few_branches_are_played_on_real_engines(tmp_path: Path) -> None:
+    found = herding.measure_llama(tmp_path, talks=2, runs=1, routers=["rigledger"])
+    assert (found.name, found.unit) == ("router_ttft_mean_llama_s", "s")
+    assert found.value > 0
+    assert "6 requests over 3 llama.cpp servers" in found.notes
+    (split,) = re.findall(r"split (\d+)/(\d+)/(\d+)", found.notes)
+    assert sum(map(int, split)) == 6
+
+
+def test_what_an_engine_had_in_its_cache_is_read_from_its_answers(tmp_path: Path) -> None:
+    talks = workloads.branches(0, talks=1, turns=2, every_s=0, scale=0.02, output=3)
+    with pools.llamas(tmp_path, 3) as pool:
+        answers, makespan_s = asyncio.run(play(pool.urls[0], pool.model, talks, 1.0))
+        assert pool.answered() == [2, 0, 0]
+    first, second = answers
+    assert first.hit_tokens == 0
+    # All of the first turn was computed; the second adds an answer and a question of its own.
+    assert 0 < second.input_tokens - first.input_tokens < first.input_tokens
+    assert second.hit_tokens in range(first.input_tokens - 16, first.input_tokens + 1)
+    assert makespan_s >= max(first.ttft_s, second.ttft_s)
+
+
+def test_a_run_is_summed_up_by_its_answers() -> None:
+    run = Outcome([Answer(0.5, 100, 0), Answer(0.1, 300, 200), Answer(0.3, 100, 50)], 2.0, [3])
+    assert (run.mean_s, run.at(0.5), run.at(0.95), run.hit_ratio) == (
+        pytest.approx(0.3), 0.3, 0.5, 0.5,
+    )  # fmt: skip
 
 
 def test_the_page_is_timed(tmp_path: Path) -> None:
