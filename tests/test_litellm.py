@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rig.collecting import until
 from rig.litellm_proxy import PLUGIN, PROXY, proxied
 from rig.receiver import Receiver
 from rig.upstream import Upstream, answer, stream_head
@@ -170,6 +171,32 @@ def test_all_that_waits_arrives_once_when_the_collector_is_back():
         receiver.wait_posts(1)
         receiver.mode = "ok"
         receiver.wait_events(1200)
+        assert queue.dropped == 0
+        queue.close()
+
+
+def test_what_the_collector_refuses_is_counted():
+    with Receiver() as receiver:
+        receiver.refuse = {"1", "3"}
+        queue = sender.Sender(receiver.url, dict)
+        for number in range(4):
+            queue.put({"event_id": str(number)})
+        receiver.wait_events(2)
+        queue.put({"event_id": "1"})  # alone: nothing of the batch is taken
+        until(lambda: not queue._queue)
+        assert queue.dropped == 3
+        queue.close()
+
+
+def test_an_answer_that_is_no_receipt_takes_nothing():
+    with Receiver() as receiver:
+        receiver.mode = "bare"
+        queue = sender.Sender(receiver.url, dict)
+        queue.put({"event_id": "0"})
+        receiver.wait_posts(1)
+        receiver.mode = "ok"
+        receiver.wait_events(1)
+        until(lambda: not queue._queue)
         assert queue.dropped == 0
         queue.close()
 

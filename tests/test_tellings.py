@@ -58,6 +58,19 @@ def test_a_response_id_joins_where_no_request_id_does(tmp_path: Path) -> None:
     assert projects == {"p": 1, "(none)": 1}
 
 
+def test_a_callback_that_is_told_no_engine_takes_no_card_time(tmp_path: Path) -> None:
+    """A tap knows the card of one of its calls; of the other only the tokens are known."""
+    unseen: dict[str, Any] = {"engine": "behind production-stack", "gpus": []}
+    found = account(
+        tmp_path,
+        told("tap", "1", 0, 10, request_id="tap-1", response_id="c1", output_tokens=40),
+        told("production_stack", "a", -1, 11, response_id="c1", output_tokens=40, **unseen),
+        told("production_stack", "b", 20, 25, response_id="c2", output_tokens=7, **unseen),
+    )
+    assert counts(found) == (2, 2, 47, 10)
+    assert found["quality"]["uncarded_requests"] == 1
+
+
 def test_ids_join_in_a_chain(tmp_path: Path) -> None:
     """The plugin knows the router's id, the router the tap's answer's; the tap neither's."""
     found = account(

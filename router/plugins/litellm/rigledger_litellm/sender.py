@@ -17,6 +17,7 @@ from typing import Any
 
 QUEUE_EVENTS = 10_000
 BATCH_EVENTS = 500
+ANSWER_BYTES = 4 * 1024 * 1024
 EVERY_S = 0.5
 TIMEOUT_S = 5.0
 LAST_DELAY_S = 30.0
@@ -95,7 +96,7 @@ class Sender:
     def _events(self, calls: list[dict[str, Any]]) -> list[str]:
         found = []
         for call in calls:
-            time.sleep(0)  # the proxy's own thread goes first
+            time.sleep(0)  # the threads that serve go first
             try:
                 event = self._event(call)
                 if event is not None:
@@ -105,17 +106,21 @@ class Sender:
         return found
 
     def _post(self, batch: list[str], timeout_s: float) -> bool:
-        """Whether the batch is settled: taken, or refused for good."""
+        """Whether the batch is settled: taken, or refused for good and counted as dropped. An
+        answer that is no receipt may be another program's: nothing is known to be taken."""
         try:
             headers = {"Content-Type": "application/json", **self._authority()}
             body = f"[{','.join(batch)}]".encode()
             request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310
             with self._opener.open(request, timeout=timeout_s) as answer:
-                answer.read(1 << 20)
+                receipt = json.loads(answer.read(ANSWER_BYTES))
+            if type(receipt["accepted"]) is not int:
+                return False
+            self.dropped += len(receipt["rejected"]) + receipt.get("rejected_more", 0)
             return True
         except urllib.error.HTTPError as error:
             settled = error.code in (400, 409)
-            self.dropped += len(batch) if error.code == 400 else 0
+            self.dropped += len(batch) if settled else 0  # nothing of it was kept
             return settled
         except Exception:
             return False
