@@ -35,7 +35,7 @@ def answer(found: Mapping[str, Any], sheet: Mapping[str, Any]) -> str:
     currency, name = found["currency"], plain(sheet["sheet"])
     if sheet["headline_nano"] is None:
         return f"No request could be priced at {name}: there is no bill to stand beside."
-    bill = words.cents(sheet["headline_nano"])
+    bill = words.amount(sheet["headline_nano"])
     least = "at least " if sheet["unpriced_requests"] else ""
     own_least = "at least " if found["at_least"]["full"] else ""
     told = (
@@ -46,7 +46,7 @@ def answer(found: Mapping[str, Any], sheet: Mapping[str, Any]) -> str:
     marginal = found["cost_nano"]["marginal"]
     if marginal is None:
         return f"{told}; what its requests drew beyond idle is unknown."
-    return f"{told}, {words.cents(marginal)} of it electricity that the requests drew beyond idle."
+    return f"{told}, {words.amount(marginal)} of it electricity that the requests drew beyond idle."
 
 
 def here_or_there(sheet: Mapping[str, Any], currency: str) -> str | None:

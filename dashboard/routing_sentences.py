@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from dashboard import words
@@ -107,9 +108,9 @@ def regret(told: Told) -> str:
         return f"Unknown: {told['unknown']['regret']}."
     if not found["regretted"]:
         return f"In none of {words.count(found['decisions'], 'decision')}."
-    mean = found["regret_ms"] / found["regretted"] / 1000
+    mean = Decimal(found["regret_ms"]) / found["regretted"] / 1000
     left = told["estimated"]["regret"]
-    apart = f" {words.count(left, 'decision')} with an estimated hit are left out." if left else ""
+    apart = f" Left out: {words.count(left, 'decision')} with an estimated hit." if left else ""
     return (
         f"In **{words.count(found['regretted'])}** of {words.count(found['decisions'])} decisions "
         f"({words.share(found['regretted'] / found['decisions'])}) the first token came later than "
@@ -130,7 +131,8 @@ def shadows(told: Told) -> list[str]:
         )
         if each["estimated"]:
             own, other = (
-                each[name] / each["estimated"] / 1000 for name in ("chosen_ms", "shadow_ms")
+                Decimal(each[name]) / each["estimated"] / 1000
+                for name in ("chosen_ms", "shadow_ms")
             )
             line += (
                 f" Estimated time to the first token, on average: {own:.2f} s as chosen, "

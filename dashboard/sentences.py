@@ -82,8 +82,8 @@ def elsewhere(month: dict[str, Any]) -> str:
     }[sheet["scenario"]]
     return (
         f"At {plain(sheet['sheet'])} this would have been a bill of "
-        f"{words.cents(sheet['headline_nano'])} {currency} {cache}, "
-        f"{words.cents(sheet['no_cache_nano'])} without any; the rig cost "
+        f"{words.amount(sheet['headline_nano'])} {currency} {cache}, "
+        f"{words.amount(sheet['no_cache_nano'])} without any; the rig cost "
         f"{words.cents(month['cost_nano']['total'])}."
     )
 
@@ -156,8 +156,8 @@ def _throughput(month: dict[str, Any]) -> str:
         return "No request told how many tokens it put out."
     if layers["throughput"] is None or not rates:
         return "No peak rate is known yet: no card has put out a token."
-    low, high = round(min(rates)), round(max(rates))
-    peak = f"{low}" if low == high else f"{low} to {high}"
+    low, high = (words.rate(each) for each in (min(rates), max(rates)))
+    peak = low if low == high else f"{low} to {high}"
     declared = any(p["source"] == "declared" for p in layers["peak"].values())
     how = "the declared peak" if declared else "the best 60 busy seconds"
     if layers["throughput"] > 1:

@@ -94,8 +94,13 @@ def count(number: int | None, noun: str = "") -> str:
     plural = f" {noun}{'' if number == 1 else 's'}" if noun else ""
     for size, name in ((NANO, "billion"), (1_000_000, "million")):
         if abs(number) >= size:
-            return f"{number / size:.3g} {name}{plural}"
+            return f"{float(f'{number / size:.3g}'):g} {name}{plural}"
     return f"{number:,}{plural}"
+
+
+def rate(per_second: float) -> str:
+    """Tokens per second, none of them as nothing: 1,365, 42, 3.9, 0.083."""
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.2g}"
 
 
 def clock(ns: int, zone: dt.tzinfo) -> str:

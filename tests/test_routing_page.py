@@ -141,7 +141,7 @@ def test_the_answer_by_hand(at: AppTest, config: Path) -> None:
     assert "Left out: 1 decision whose engine reported no hit" in told
     assert "In **2** of 3 decisions (67 %)" in told
     assert "by 0.6 s on average" in told
-    assert "1 decision with an estimated hit are left out" in told
+    assert "Left out: 1 decision with an estimated hit." in told
     assert "round\\_robin would have chosen as estimated\\_wait did in **50 %** of 4" in told
     assert "**1 time** requests waited 10 s or longer while a card of their pool stood by" in told
     assert "08:00:00, for 30 s: 1 request waited on on-A while on-B stood by." in told

@@ -76,10 +76,22 @@ def test_shares(ratio: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(1, "1 request"), (41_207, "41,207 requests"), (78_240_000, "78.2 million requests")],
+    [
+        (1, "1 request"),
+        (41_207, "41,207 requests"),
+        (78_240_000, "78.2 million requests"),
+        (999_800_000, "1000 million requests"),
+    ],
 )
 def test_counts(number: int, text: str) -> None:
     assert words.count(number, "request") == text
+
+
+@pytest.mark.parametrize(
+    ("per_second", "text"), [(1364.6, "1,365"), (42.4, "42"), (3.94, "3.9"), (0.083333, "0.083")]
+)
+def test_rates(per_second: float, text: str) -> None:
+    assert words.rate(per_second) == text
 
 
 def sheet(full: int, marginal: int | None) -> dict[str, Any]:
