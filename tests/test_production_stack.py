@@ -165,15 +165,15 @@ def test_responses_and_messages_tell_their_tokens_too():
     begun = {"input_tokens": 5, "cache_read_input_tokens": 40, "output_tokens": 1}
     message = {"id": "msg_1", "type": "message", "model": "tiny", "usage": begun}
     ends = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
-    told = attempt(
-        stream(
-            {"type": "message_start", "message": message},
-            {**ends, "usage": {"output_tokens": 3}},
-            {"type": "message_stop"},
-            end=b"",
-        ),
-        "/v1/messages",
+    said = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "a secret"}}
+    events = stream(
+        {"type": "message_start", "message": message},
+        *[said] * 20,
+        {**ends, "usage": {"output_tokens": 3}},
+        {"type": "message_stop"},
+        end=b"",
     )
+    told = attempt(b"event: message_start\n" + events, "/v1/messages")
     assert tokens(told) == (45, 40, 3, None)
     assert (told.status, told.response_id, told.finish_reason) == ("ok", "msg_1", "end_turn")
 
