@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test bench pictures lint lock browser peers litellm focus
+.PHONY: help install run test bench pictures newcomer lint lock browser peers litellm focus
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ bench: .venv/.project .venv/.tests browser peers ## measure speed against peers 
 
 pictures: .venv/.project .venv/.tests browser ## take the pictures of the documentation anew, from the demo
 	@PYTHONPATH=. $(BIN)/python tests/pictures.py
+
+newcomer: .venv/.project .venv/.tests browser ## walk the newcomer's way in an empty folder, timed: docs/newcomer.md
+	@PYTHONPATH=. $(BIN)/python tests/newcomer.py
 
 lint: .venv/.project .venv/.tests ## check style and types
 	$(BIN)/ruff check

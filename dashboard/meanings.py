@@ -171,6 +171,10 @@ REQUEST_BILLS = (
     "provider's cache would still have held of the requests before it."
 )
 QUALITY = "What is not known about this period, and which figures that touches."
+REPORT = (
+    "The same as `rigledger report --format html` writes: one file without anything to load. While "
+    "a month runs, the last full one's."
+)
 
 COST_ACTIVE = (
     "What the cards cost in the time in which they had requests: the busy part of hardware, "

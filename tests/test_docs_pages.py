@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from newcomer import PICTURE
 from pictures import PICTURES
 
 import rigledger
@@ -120,9 +121,10 @@ def test_every_page_is_linked_from_another() -> None:
 
 def test_pictures_are_shown_and_small() -> None:
     files = sorted(ROOT.glob("docs/pictures/*"))
-    assert [file.stem for file in files] == sorted(name for name, *_ in PICTURES)
+    assert [file.stem for file in files] == sorted([PICTURE.stem, *(name for name, *_ in PICTURES)])
     for file in files:
         told = file.read_bytes()
         assert struct.unpack(">I", told[16:20]) == (1440,)
         assert len(told) <= 250_000
-        assert f"pictures/{file.name})" in PAGES["docs/tour.md"]
+        page = "docs/newcomer.md" if file == PICTURE else "docs/tour.md"
+        assert f"pictures/{file.name})" in PAGES[page]

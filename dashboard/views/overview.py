@@ -28,6 +28,7 @@ def show(told: Overview, trend: list[dict[str, Any]], settings: Settings) -> Non
     details.elsewhere(month)
     details.groups(month)
     details.quality(month)
+    details.report(month, settings)
 
 
 def answer(

@@ -5,7 +5,10 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from dashboard import meanings, sentences, words
+from collector.closed import DamagedClosing
+from collector.settings import Settings
+from dashboard import keep, loaders, meanings, sentences, words
+from dashboard.sentences import plain
 
 
 def layers(month: dict[str, Any]) -> None:
@@ -103,6 +106,29 @@ def quality(month: dict[str, Any]) -> None:
     st.subheader("How far to trust this", anchor=False, help=meanings.QUALITY)
     lines = sentences.quality(month)
     st.markdown("\n".join(f"- {line}" for line in lines) if lines else sentences.NO_FLAGS)
+
+
+def report(month: dict[str, Any], settings: Settings) -> None:
+    """The last full month's report, or that of the month on the page, as a file to keep."""
+    try:
+        name = keep.month_to_keep(settings, month["period"]["name"])
+    except DamagedClosing as error:
+        st.subheader("The month's report", anchor=False)
+        st.error(plain(f"{error}."))
+        return
+    if name is None:
+        return
+    config = loaders.config_path()
+    st.subheader("The month's report", anchor=False, help=meanings.REPORT)
+    st.markdown("The month on one page that opens anywhere: to keep, to send, to print.")
+    st.download_button(
+        f"Save the report of {words.month_name(name)} (HTML)",
+        lambda: keep.as_file(config, name),
+        file_name=f"report-{name}.html",
+        mime="text/html",
+        icon=":material/download:",
+        on_click="ignore",
+    )
 
 
 def _amount(nano: int | None) -> float | None:
