@@ -22,7 +22,7 @@ STYLE = """
 .st-key-answer [data-testid="stMetricValue"] { font-size: clamp(2.6rem, 6vw, 3.6rem);
   line-height: 1.1; letter-spacing: -0.02em; }
 .st-key-answer [data-testid="stMetricLabel"] p { font-size: 1rem; }
-[data-testid="stMetricLabel"] * { white-space: normal; overflow: visible; }
+[data-testid="stMetricLabel"] * { white-space: normal !important; overflow: visible; }
 .block-container h2 { padding-top: 1.6rem; }
 [data-testid="stMetricValue"], [data-testid="stTable"] { font-variant-numeric: tabular-nums; }
 /* A refresh in place must not dim what is on the page. */

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser
 from rig import page as rig
-from rig.browser import CLIPPED, OVERLAPS, SCROLLED, Visit, chromium, served
+from rig.browser import BEYOND, CLIPPED, OVERLAPS, SCROLLED, Visit, chromium, served
 
 from analytics.month import month
 from analytics.periods import month_of
@@ -74,6 +74,7 @@ def test_the_page_renders_fits_and_stays_at_home(visit: Visit, width: int) -> No
     assert visit.page.evaluate(SCROLLED) == []
     assert visit.page.evaluate(CLIPPED) == []
     assert visit.page.evaluate(OVERLAPS) == []
+    assert visit.page.evaluate(BEYOND) == []
     assert visit.page.locator(".st-key-rig").get_by_text("DEMO").first.is_visible()
 
 

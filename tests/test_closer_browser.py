@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser
 from rig import page as rig
-from rig.browser import Visit, chromium, served
+from rig.browser import BEYOND, Visit, chromium, served
 from rig.ledger import SECOND, attempt, sample
 from test_browser import CLIPPED, OVERLAPS, SCROLLED
 
@@ -83,6 +83,7 @@ def test_the_page_renders_fits_and_stays_at_home(
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
         assert visit.page.evaluate(SCROLLED) == []
         assert visit.page.evaluate(CLIPPED) == []
+        assert visit.page.evaluate(BEYOND) == []
         # A name lies over its own halo.
         over = [told.split(" over ") for told in visit.page.evaluate(OVERLAPS)]
         assert [names for names in over if len(set(names)) > 1] == []

@@ -66,7 +66,7 @@ def answer(
 
 def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
     currency, prices = month["currency"], month["cost_per_mtok"]
-    rows = [st.columns(2, wrap=False) for _ in range(3)]
+    rows = [st.columns(2, wrap=False, vertical_alignment="bottom") for _ in range(3)]
     if sheet is not None:
         for place, (kind, meaning) in zip(rows[0], meanings.SAVED.items(), strict=True):
             place.metric(*compare_words.saved_tile(sheet, kind, currency), help=meaning)

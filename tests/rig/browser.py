@@ -56,6 +56,14 @@ OVERLAPS = (
   })}"""
 )
 
+# Labels of figures that reach beyond their own column, or over their question mark.
+BEYOND = """() => [...document.querySelectorAll('[data-testid=stMetricLabel]')].filter(label => {
+  const text = label.querySelector('p').getBoundingClientRect();
+  const mark = label.querySelector('svg');
+  const edge = (mark || label.closest('[data-testid=stMetric]')).getBoundingClientRect();
+  return text.right > (mark ? edge.left : edge.right) + 1;
+}).map(label => label.textContent)"""
+
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
