@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from analytics.breakeven import UsedDay
 from collector.settings import Settings
 from dashboard import (
     beside,
@@ -19,7 +20,7 @@ from dashboard import (
     words,
 )
 from dashboard.palette import Palette, palette
-from dashboard.views import empty
+from dashboard.views import empty, scenarios
 
 MARKS = {"no cache": "△", "same hits": "□", "simulated cache": "○"}
 
@@ -27,15 +28,15 @@ MARKS = {"no cache": "△", "same hits": "□", "simulated cache": "○"}
 def page(settings: Settings, month: str) -> None:
     """The page of one month."""
     try:
-        found = beside.load(settings, month)
+        found, average = beside.load(settings, month)
     except loaders.UNREADABLE as error:
         empty.unreadable(settings, error)
         return
-    show(found, settings)
+    show(found, average, settings)
 
 
-def show(found: dict[str, Any], settings: Settings) -> None:
-    """Draw a comparison."""
+def show(found: dict[str, Any], average: UsedDay | None, settings: Settings) -> None:
+    """Draw a comparison, and what other hours or prices would make of its average day."""
     colours = palette(st.context.theme.type == "dark")
     if not found["sheets"]:
         empty.no_sheets()
@@ -50,6 +51,7 @@ def show(found: dict[str, Any], settings: Settings) -> None:
     payback(found, sheet, colours)
     if found["tokens"]["requests"]:
         even(found, sheet, colours)
+        scenarios.show(average, found, sheet, colours)
         trust(sheet)
 
 
@@ -82,7 +84,7 @@ def answer(found: dict[str, Any], sheet: dict[str, Any]) -> None:
         left_out = sentences.unpriced(sheet)
         if left_out is not None:
             st.caption(left_out)
-    *saved, here = st.columns(3)
+    *saved, here = st.columns(3, vertical_alignment="bottom")
     for place, (kind, meaning) in zip(saved, meanings.SAVED.items(), strict=True):
         place.metric(*compare_words.saved_tile(sheet, kind, currency), help=meaning)
     here.metric(

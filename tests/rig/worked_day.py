@@ -2,12 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 from rig.ledger import SECOND, START, attempt, heartbeats, ledger, sample
 
-from analytics.month import account
-from analytics.periods import day_at
 from analytics.shelf import Shelf
 from collector.clock import from_ns
 from collector.events import Event
@@ -20,14 +17,26 @@ BEGIN = from_ns(START).hour * 3600
 IDLE_W, BUSY_W = 50, 350
 
 
-def worked(page: str, folder: Path) -> dict[str, Any]:
-    """The day's document, its ledger kept in `folder`."""
+def write(page: str, folder: Path, listen: str) -> Path:
+    """The day's settings as a file beside its ledger, its pages at `listen`."""
+    store = shelf_of(page, folder / "ledger").ledger.path
+    config = folder / "rigledger.toml"
+    places = f'[store]\npath = "{store}"\n[dashboard]\nlisten = "{listen}"\n'
+    config.write_text(places + _settings(page), encoding="utf-8")
+    return config
+
+
+def _settings(page: str) -> str:
     (text,) = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    settings = parse(text, "docs/definitions.md")
+    return str(text)
+
+
+def shelf_of(page: str, folder: Path) -> Shelf:
+    """The day's books, its ledger kept in `folder`."""
+    settings = parse(_settings(page), "docs/definitions.md")
     rows = re.findall(r"^\| \d \|.*$", page, flags=re.MULTILINE)
     requests = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    shelf = Shelf(ledger(folder, events(settings, requests)), settings, START + 40 * DAY_S * SECOND)
-    return account(shelf, day_at(START, settings.zone))
+    return Shelf(ledger(folder, events(settings, requests)), settings, START + 40 * DAY_S * SECOND)
 
 
 def events(settings: Settings, requests: list[list[str]]) -> list[Event]:
