@@ -86,9 +86,20 @@ ALWAYS = {
     "USD per million output tokens, at least": "{per_mtok_nano.full:headline}",
     "marginal price per million, at least": "{per_mtok_nano.marginal:headline}",
 }
+
+
+def unmoved(saved: str, figure: str, even: str) -> list[tuple[str, str]]:
+    """The figures under sliders that stand where they stood: those of the month once more."""
+    return [
+        ("USD per million, then", "{per_mtok_nano.full:headline}"),
+        (saved, figure),
+        ("even at hours a day, then", even),
+    ]
+
+
 # Beside the cheap sheet the rig never pays, beside the dear one from some hours a day on.
 CHEAP = Place(
-    metrics=(ALWAYS | {
+    metrics=[*(ALWAYS | {
         "the same requests at {sheet.sheet} (simulated cache)":
             "{sheet.headline_nano_per_mtok:headline}",
         "USD more than the API would have cost, at least": "{sheet.savings_full_nano:more}",
@@ -99,7 +110,8 @@ CHEAP = Place(
              "price of the hardware", "price of a kWh", "months to earn its price"),
             "never",
         ),
-    }).items(),
+    }).items(), *unmoved("USD more than the API would have cost, at least",
+                         "{sheet.savings_full_nano:more}", "never")],
     sentences=[
         "What would an API cost, what did it save? · October 2026",
         "{sheet.sheet} would have billed **{sheet.headline_nano:amount} USD** for the same "
@@ -125,7 +137,7 @@ CHEAP = Place(
     layout=(*LAYOUT, "from", "to"),
 )  # fmt: skip
 DEAR = Place(
-    metrics=(ALWAYS | {
+    metrics=[*(ALWAYS | {
         "the same requests at {sheet.sheet}": "{sheet.headline_nano_per_mtok:headline}",
         "USD saved against full, at most": "{sheet.savings_full_nano:change}",
         "USD saved against marginal, at most": "{sheet.savings_marginal_nano:change}",
@@ -135,7 +147,8 @@ DEAR = Place(
         "price of the hardware": "{sheet.break_even.hardware_price:price}",
         "price of a kWh": "{sheet.break_even.price_per_kwh:price}",
         "months to earn its price": "{sheet.break_even.payback_months:one}",
-    }).items(),
+    }).items(), *unmoved("USD saved against full, at most", "{sheet.savings_full_nano:change}",
+                         "{sheet.break_even.hours_per_day:one}")],
     sentences=[
         "What would an API cost, what did it save? · October 2026",
         "{sheet.sheet} would have billed **{sheet.headline_nano:cents} USD** for the same requests "
