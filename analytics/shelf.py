@@ -78,6 +78,7 @@ class Shelf:
         self._assumptions = of_days(settings, ledger)
         self.tables = tables_of_rig(settings)
         self._found: dict[str, dict[str, Any]] = {}
+        self._open: dict[str, Day] = {}  # days that are not over, as of this instant
         self._host: HostFacts | None = None
 
     @property
@@ -179,14 +180,18 @@ class Shelf:
         """A day that was built; what it holds by request is left where it can be had again."""
         self._found[_key(span)] = day.facts
         if not self._keeps:
-            return replace(day, details=self._anew(span))
-        if not (span.is_over and self._born):
+            day = replace(day, details=self._anew(span))
+        if not span.is_over:
+            self._open[_key(span)] = day
+        if not (span.is_over and self._born and self._keeps):
             return day
         until = _sampled_until(books, span.to_ns)
         return replace(day, details=self._shelved(span)) if self._put(span, day, until) else day
 
     def _taken(self, span: Span) -> Day | None:
-        facts = self._facts(span) if span.is_over else None
+        if not span.is_over:
+            return self._open.get(_key(span))
+        facts = self._facts(span)
         if facts is None:
             return None
         place = self.root / span.name

@@ -27,7 +27,9 @@ def load(settings: Settings, month: str) -> tuple[dict[str, Any], UsedDay | None
 
 
 # `key` only tells the cache when the settings have changed.
-@st.cache_data(ttl=KEPT_S, max_entries=12, show_spinner="Comparing …", refresh_mode="background")
+@st.cache_resource(
+    ttl=KEPT_S, max_entries=12, show_spinner="Comparing …", refresh_mode="background"
+)
 def _comparison(
     key: str, _settings: Settings, period: Period
 ) -> tuple[dict[str, Any], UsedDay | None]:

@@ -145,22 +145,22 @@ def _later(months: set[str], running: Period) -> set[str]:
 
 # In all of them, `key` only tells the cache when the settings have changed. An expired value is
 # shown once more while the new one is computed, so that a page never waits for its refresh.
-@st.cache_data(ttl=RUNNING_S, max_entries=4, show_spinner=False, refresh_mode="background")
+@st.cache_resource(ttl=RUNNING_S, max_entries=4, show_spinner=False, refresh_mode="background")
 def _running(key: str, _settings: Settings, period: Period) -> Overview:
     return overview(Ledger(_settings.store_path()), _settings, period, time.time_ns())
 
 
-@st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
+@st.cache_resource(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
 def _past(key: str, _settings: Settings, period: Period) -> Overview:
     return overview(Ledger(_settings.store_path()), _settings, period, time.time_ns())
 
 
-@st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
+@st.cache_resource(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
 def _trend(key: str, _settings: Settings, period: Period) -> list[dict[str, Any]]:
     return trend(Ledger(_settings.store_path()), _settings, period, time.time_ns())
 
 
-@st.cache_data(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
+@st.cache_resource(ttl=PAST_S, max_entries=24, show_spinner=False, refresh_mode="background")
 def _cost(key: str, _settings: Settings, period: Period) -> list[dict[str, Any]]:
     return cost_months(Ledger(_settings.store_path()), _settings, period, time.time_ns())
 

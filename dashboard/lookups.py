@@ -48,20 +48,22 @@ def _shelf(settings: Settings) -> Shelf:
     return Shelf(Ledger(settings.store_path()), settings, time.time_ns())
 
 
-@st.cache_data(ttl=KEPT_S, max_entries=4, show_spinner=False, refresh_mode="background")
+@st.cache_resource(ttl=KEPT_S, max_entries=4, show_spinner=False, refresh_mode="background")
 def _days(key: str, _settings: Settings, period: Period) -> list[str]:
     found = days_with_requests(_shelf(_settings).days(period.from_ns, period.to_ns))
     return [day.isoformat() for day in reversed(found)]
 
 
-@st.cache_data(ttl=KEPT_S, max_entries=4, show_spinner=False, refresh_mode="background")
+@st.cache_resource(ttl=KEPT_S, max_entries=4, show_spinner=False, refresh_mode="background")
 def _of_day(key: str, _settings: Settings, name: str) -> pl.DataFrame:
     begin, end = day_span(_settings, name)
     (day, *later) = _shelf(_settings).days(begin, day_at(end, _settings.zone).to_ns)
     return requests(day, later[0] if later else None)
 
 
-@st.cache_data(ttl=KEPT_S, max_entries=8, show_spinner="Looking it up …", refresh_mode="background")
+@st.cache_resource(
+    ttl=KEPT_S, max_entries=8, show_spinner="Looking it up …", refresh_mode="background"
+)
 def _one(
     key: str, _settings: Settings, name: str, source: str, event_id: str
 ) -> tuple[Opened, list[dict[str, Any]]] | None:
@@ -73,6 +75,8 @@ def _one(
     return found, compared_alone(shelf, day, source, event_id)
 
 
-@st.cache_data(ttl=KEPT_S, max_entries=8, show_spinner="Looking it up …", refresh_mode="background")
+@st.cache_resource(
+    ttl=KEPT_S, max_entries=8, show_spinner="Looking it up …", refresh_mode="background"
+)
 def _episode(key: str, _settings: Settings, pool: str, from_ns: int, to_ns: int) -> Episode:
     return around(_shelf(_settings), pool, from_ns, to_ns)

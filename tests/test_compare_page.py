@@ -30,6 +30,7 @@ def forget() -> Iterator[None]:
     """Nothing cached by one test may serve another."""
     yield
     st.cache_data.clear()
+    st.cache_resource.clear()
 
 
 @pytest.fixture
@@ -95,6 +96,7 @@ def test_every_figure_equals_the_json(config: Path, monkeypatch: pytest.MonkeyPa
         saved = line["months"][-1]["saved_full_sum_nano"]
         assert f"**{words.headline(-saved)} USD** lost against full cost" in text(at)
         st.cache_data.clear()
+        st.cache_resource.clear()
     table = at.dataframe[0].value
     for figure, column in (
         ("no_cache_nano", "no cache"),
@@ -158,6 +160,7 @@ def test_without_sheets_it_says_how_to_choose_them(
     # What it tells to add is valid, and is then compared with.
     config = page.write_settings(tmp_path, page.HARDWARE, "\n", *(f"\n{one}\n" for one in shown))
     st.cache_data.clear()
+    st.cache_resource.clear()
     at = visit(config, monkeypatch)
     assert figures(at)["the same requests at deepseek/deepseek-v4.1-flash"] != words.UNKNOWN
     assert len(at.selectbox[0].options) == 3

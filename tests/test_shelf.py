@@ -275,6 +275,18 @@ def test_a_day_that_is_not_over_is_not_kept(kept: Ledger) -> None:
     assert max(names) == "2026-10-06"
 
 
+def test_a_day_that_is_not_over_is_built_once_for_each_instant(kept: Ledger, counted: Any) -> None:
+    made, now = rig(), START + 2 * DAY * SECOND
+    since = now - 4 * 3600 * SECOND
+    shelf = Shelf(kept, made, now)
+    (day,) = shelf.days(since, now)
+    assert shelf.days(since, now)[0] is day
+    assert counted() == 1
+    assert shelf.days(since + 3600 * SECOND, now)[0].from_ns == since + 3600 * SECOND
+    assert Shelf(kept, made, now).days(since, now)[0].facts == day.facts
+    assert counted() == 2
+
+
 def test_a_damaged_day_is_built_again(kept: Ledger) -> None:
     made = rig()
     right = october(kept, made)

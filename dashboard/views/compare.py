@@ -21,6 +21,7 @@ from dashboard import (
 )
 from dashboard.palette import Palette, palette
 from dashboard.views import empty, scenarios
+from dashboard.views.kept import kept
 
 MARKS = {"no cache": "△", "same hits": "□", "simulated cache": "○"}
 
@@ -109,8 +110,8 @@ def bills(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> Non
         "lines are what the rig cost."
     )
     if any(entry["headline_nano"] is not None for entry in found["sheets"]):
-        st.altair_chart(
-            compare_charts.bills(found, sheet["sheet"], colours),
+        st.vega_lite_chart(
+            kept(compare_charts.bills)(found, sheet["sheet"], colours),
             theme=None,
             key="bills",
             alt="Bills of each price sheet without a cache, with the same hits and simulated, "
@@ -167,8 +168,8 @@ def payback(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> N
         return
     st.subheader("Saved since the purchase", anchor=False, help=meanings.PAYBACK)
     st.markdown(compare_words.payback(months, sheet["sheet"], found["currency"]))
-    st.altair_chart(
-        payback_chart.payback(months, found["currency"], colours),
+    st.vega_lite_chart(
+        kept(payback_chart.payback)(months, found["currency"], colours),
         theme=None,
         key="payback",
         alt="Savings added up month by month since the purchase, against full and marginal cost",
@@ -181,8 +182,8 @@ def even(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> None
     st.subheader("Where the two meet", anchor=False, help=meanings.EVEN)
     st.markdown(compare_words.even(curve, sheet))
     if curve is not None:
-        st.altair_chart(
-            even_chart.even(curve, sheet, found["currency"], colours),
+        st.vega_lite_chart(
+            kept(even_chart.even)(curve, sheet, found["currency"], colours),
             theme=None,
             key="even",
             alt="Full price per million output tokens by active hours a day, and the API's bill",

@@ -11,6 +11,7 @@ from collector.settings import Settings
 from dashboard import cost_charts, cost_sentences, loaders, meanings, sentences, words
 from dashboard.palette import Palette, palette
 from dashboard.views import empty, legend, live
+from dashboard.views.kept import kept
 
 KINDS = {
     "Cards": "card",
@@ -58,8 +59,8 @@ def months(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
     with st.spinner("Adding up the months …"):
         told = loaders.load_cost_months(settings, month)
     st.markdown(cost_sentences.months(told, currency))
-    st.altair_chart(
-        cost_charts.months(told, month["period"]["name"], currency, colours),
+    st.vega_lite_chart(
+        kept(cost_charts.months)(told, month["period"]["name"], currency, colours),
         theme=None,
         key="cost_months",
         alt="Cost of each month by hardware, electricity and other costs",
@@ -85,8 +86,8 @@ def who(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
     names = loaders.card_names(settings, [g["name"] for g in groups]) if by == "card" else {}
     st.markdown(cost_sentences.who(month, by, groups, names))
     rows = cost_charts.price_rows(groups[:SHOWN], names)
-    st.altair_chart(
-        cost_charts.three_prices(rows, month["currency"], colours),
+    st.vega_lite_chart(
+        kept(cost_charts.three_prices)(rows, month["currency"], colours),
         theme=None,
         key="three_prices",
         alt=f"Full, active and marginal cost by {by}",

@@ -13,6 +13,7 @@ from dashboard import routing_meanings as meanings
 from dashboard import routing_sentences as said
 from dashboard.palette import Palette
 from dashboard.views import legend
+from dashboard.views.kept import kept
 
 OPENED, LISTED, TABLE = "episode", "episodes", "episode_table"
 ROWS = 8
@@ -73,8 +74,8 @@ def _open(
     start, end = to_ns(_instant(told["from"])), to_ns(_instant(told["to"]))
     found = lookups.episode(settings, told["pool"], start, end)
     st.markdown(f"**{said.episode(told, names, settings.zone, start, end)}**", help=meanings.GANTT)
-    st.altair_chart(
-        episode_chart.gantt(found, names, settings.zone, colours),
+    st.vega_lite_chart(
+        kept(episode_chart.gantt)(found, names, settings.zone, colours),
         theme=None,
         key="gantt",
         alt="Requests on each card of the pool over the seconds of the episode",

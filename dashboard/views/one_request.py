@@ -11,6 +11,7 @@ from dashboard import meanings, request_charts, request_words, words
 from dashboard.palette import Palette
 from dashboard.routing_meanings import ESTIMATED
 from dashboard.views import decision
+from dashboard.views.kept import kept
 from dashboard.views.places import four_places
 
 
@@ -56,8 +57,8 @@ def _figures(attempt: dict[str, Any]) -> None:
 
 def _line(found: Opened, settings: Settings, cards: dict[str, str], colours: Palette) -> None:
     st.markdown("**On its card's time line**", help=meanings.LINE)
-    st.altair_chart(
-        request_charts.timeline(found, cards, settings.zone, colours),
+    st.vega_lite_chart(
+        kept(request_charts.timeline)(found, cards, settings.zone, colours),
         theme=None,
         key="timeline",
         alt="The request and its neighbours on the card's time line, and the power beneath",

@@ -12,6 +12,7 @@ from dashboard.palette import Palette, palette
 from dashboard.sentences import plain
 from dashboard.views import empty, legend, live
 from dashboard.views import overview_details as details
+from dashboard.views.kept import kept
 
 
 def show(told: Overview, trend: list[dict[str, Any]], settings: Settings) -> None:
@@ -89,8 +90,8 @@ def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
 def _trend(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette) -> None:
     names = [plain(sheet["sheet"]) for sheet in month["compare"]]
     st.markdown("**Month by month**", help=meanings.TREND)
-    st.altair_chart(
-        charts.trend(trend, month["period"]["name"], month["currency"], colours),
+    st.vega_lite_chart(
+        kept(charts.trend)(trend, month["period"]["name"], month["currency"], colours),
         theme=None,
         width="content",
         key="trend",
@@ -106,8 +107,8 @@ def money(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
     st.subheader("Where the money went", anchor=False, help=meanings.WATERFALL)
     if steps and any(step["nano_per_mtok"] for step in steps):
         st.markdown(sentences.where(steps, currency))
-        st.altair_chart(
-            charts.waterfall(steps, currency, colours),
+        st.vega_lite_chart(
+            kept(charts.waterfall)(steps, currency, colours),
             theme=None,
             key="waterfall",
             alt="Full price per million output tokens, by what the cards were doing",
@@ -117,8 +118,8 @@ def money(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
     st.markdown(told, help=meanings.COST)
     cost = month["cost_nano"]
     if hardware and electricity and cost["total"] and min(cost.values()) >= 0:
-        st.altair_chart(
-            charts.cost_split(cost, currency, colours),
+        st.vega_lite_chart(
+            kept(charts.cost_split)(cost, currency, colours),
             theme=None,
             key="cost_split",
             alt="Hardware, electricity and other costs as parts of the cost",
@@ -139,8 +140,8 @@ def day(told: Overview, settings: Settings, colours: Palette) -> None:
         f"{words.day_name(told.strips_day)}: "
         "what each card did in every quarter of an hour, by share of its time."
     )
-    st.altair_chart(
-        strips.day_strips(told.strips, names, span, zone, colours),
+    st.vega_lite_chart(
+        kept(strips.day_strips)(told.strips, names, span, zone, colours),
         theme=None,
         key="strips",
         alt="State of each card in 15-minute cells",

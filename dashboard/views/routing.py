@@ -15,6 +15,7 @@ from dashboard import routing_sentences as said
 from dashboard.meanings import CSV
 from dashboard.palette import Palette, of_cards, palette
 from dashboard.views import empty, episodes, legend, live
+from dashboard.views.kept import kept
 from dashboard.views.places import four_places
 
 
@@ -92,8 +93,8 @@ def shares(month: dict[str, Any], names: dict[str, str], colours: Palette) -> No
     told = month["routing"]
     st.subheader("Who got the requests", anchor=False, help=meanings.SHARES)
     st.markdown(said.shares(told, names))
-    st.altair_chart(
-        routing_charts.shares(told["by_day"], names, month["period"]["name"], colours),
+    st.vega_lite_chart(
+        kept(routing_charts.shares)(told["by_day"], names, month["period"]["name"], colours),
         theme=None,
         key="shares",
         alt="Share of each card in the requests of each day",
@@ -118,8 +119,8 @@ def hits(told: dict[str, Any], colours: Palette) -> None:
     st.subheader("Hits, predicted and found", anchor=False, help=meanings.HITS)
     st.markdown(said.hits(told))
     if told["hits"] is not None:
-        st.altair_chart(
-            decision_charts.hits(told["hits"]["pairs"], colours),
+        st.vega_lite_chart(
+            kept(decision_charts.hits)(told["hits"]["pairs"], colours),
             theme=None,
             key="hits",
             alt="Decisions by the hit predicted and the hit reported, around the diagonal",
@@ -131,8 +132,8 @@ def regret(told: dict[str, Any], colours: Palette) -> None:
     st.subheader("Might another card have been quicker?", anchor=False, help=meanings.REGRET)
     st.markdown(said.regret(told))
     if told["regret"] is not None:
-        st.altair_chart(
-            decision_charts.regrets(told["regret"]["bins"], colours),
+        st.vega_lite_chart(
+            kept(decision_charts.regrets)(told["regret"]["bins"], colours),
             theme=None,
             key="regrets",
             alt="Decisions by how much later than estimated elsewhere their first token came",
@@ -148,8 +149,8 @@ def causes(month: dict[str, Any], names: dict[str, str], colours: Palette) -> No
     st.markdown(said.causes(month))
     if misses is None:
         return
-    st.altair_chart(
-        routing_charts.causes(misses["causes"], currency, colours),
+    st.vega_lite_chart(
+        kept(routing_charts.causes)(misses["causes"], currency, colours),
         theme=None,
         key="causes",
         alt="Cost of computing prompts by why they were not read from a cache",

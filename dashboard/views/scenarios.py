@@ -20,6 +20,7 @@ from dashboard import loaders, meanings, scenario_chart, scenario_meanings, scen
 from dashboard.palette import Palette
 from dashboard.scenario_words import ABOVE, MEASURED, Slider
 from dashboard.sentences import plain
+from dashboard.views.kept import kept
 
 TROUBLE, NAME, NEW_NAME, CHOSEN = "scenario_trouble", "scenario_name", "scenario_new", "scenario"
 
@@ -193,8 +194,8 @@ def _beside(told: Mapping[str, dict[str, Any]], api: str, currency: str, colours
     )
     bars = [(n, each["full_nano_per_mtok"]) for n, each in told.items()]
     there = next(iter(told.values()))["bill_nano_per_mtok"]
-    st.altair_chart(
-        scenario_chart.prices(
+    st.vega_lite_chart(
+        kept(scenario_chart.prices)(
             [(name, nano) for name, nano in bars if nano is not None],
             None if there is None else (api, there),
             currency,

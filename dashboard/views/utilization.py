@@ -11,6 +11,7 @@ from collector.settings import Settings
 from dashboard import calendars, loaders, meanings, sentences, usage_charts, usage_sentences, words
 from dashboard.palette import STATES, Palette, palette
 from dashboard.views import empty, legend, live
+from dashboard.views.kept import kept
 
 
 def show(told: Overview, _trend: list[dict[str, Any]], settings: Settings) -> None:
@@ -50,8 +51,8 @@ def layers(month: dict[str, Any], colours: Palette) -> None:
         "Each bar is what the layer leaves of the one above; what it loses is part of the price "
         f"of a million output tokens, in {month['currency']}."
     )
-    st.altair_chart(
-        usage_charts.chain(month["layers"]["chain"], month["currency"], colours),
+    st.vega_lite_chart(
+        kept(usage_charts.chain)(month["layers"]["chain"], month["currency"], colours),
         theme=None,
         key="chain",
         alt="What is left of the cards' capacity after each layer",
@@ -72,8 +73,8 @@ def days(month: dict[str, Any], names: dict[str, str], colours: Palette) -> None
     told = month["groups"]["card_day"]
     st.subheader("Day by day", anchor=False, help=meanings.MONTH_STRIPS)
     st.markdown(usage_sentences.days(month))
-    st.altair_chart(
-        calendars.month_strips(told, names, month["period"]["name"], colours),
+    st.vega_lite_chart(
+        kept(calendars.month_strips)(told, names, month["period"]["name"], colours),
         theme=None,
         key="month_strips",
         alt="State of each card by day of the month",
@@ -86,8 +87,8 @@ def week(month: dict[str, Any], colours: Palette) -> None:
     hours = month["groups"]["weekday_hour"]
     st.subheader("The week", anchor=False, help=meanings.WEEK)
     st.markdown(usage_sentences.week(hours))
-    st.altair_chart(
-        calendars.week(hours, month["period"]["time_zone"], colours),
+    st.vega_lite_chart(
+        kept(calendars.week)(hours, month["period"]["time_zone"], colours),
         theme=None,
         key="week",
         alt="Busy share of the cards' time by hour and weekday",
@@ -101,8 +102,8 @@ def at_once(month: dict[str, Any], colours: Palette) -> None:
     for number, pool in enumerate(month["headroom"]["concurrency"]):
         st.markdown(usage_sentences.at_once(pool))
         if pool["worked_ns"]:
-            st.altair_chart(
-                usage_charts.at_once(pool, colours),
+            st.vega_lite_chart(
+                kept(usage_charts.at_once)(pool, colours),
                 theme=None,
                 key=f"at_once_{number}",
                 alt="Hours by the number of requests at once",

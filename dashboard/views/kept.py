@@ -1,0 +1,38 @@
+"""Charts as the pages draw them: each is made once for what it shows, then kept for every visit."""
+
+import hashlib
+import json
+import pickle
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, ParamSpec
+
+import altair as alt
+import streamlit as st
+
+CHARTS = 256
+P = ParamSpec("P")
+# The theme that a chart is written with is altair's own state, and the same for all threads.
+_writing = Lock()
+
+
+def kept(make: Callable[P, alt.TopLevelMixin]) -> Callable[P, dict[str, Any]]:
+    """`make`, giving a chart as its Vega-Lite specification, which `st.vega_lite_chart` takes.
+
+    Writing one takes a tenth of a second and more, most of it for checks. `make` must go by its
+    arguments alone, and these must be what they seem when pickled: dicts, frames, plain values.
+    """
+
+    def kept_or_made(*args: P.args, **more: P.kwargs) -> dict[str, Any]:
+        told = (make.__module__, make.__qualname__, args, more)
+        key = hashlib.blake2b(pickle.dumps(told), digest_size=16).hexdigest()
+        found: dict[str, Any] = json.loads(_written(key, lambda: make(*args, **more)))
+        return found
+
+    return kept_or_made
+
+
+@st.cache_data(max_entries=CHARTS, show_spinner=False)
+def _written(key: str, _make: Callable[[], alt.TopLevelMixin]) -> str:
+    with _writing, alt.theme.enable("none"):
+        return json.dumps(_make().to_dict())
