@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from collector.settings import SettingsError
 
 TOKEN_MIN = 16
+HOST_CHARS = 260  # a name has 253 at most
 
 
 def address(listen: str) -> tuple[str, int]:
@@ -89,7 +90,7 @@ def refuse_rebound(told: Sequence[str]) -> str | None:
     """Why these Host headers are refused where only this machine can connect; the port may be a
     tunnel's. A web page that has rebound its own name to a loopback address still tells that
     name; a client that tells none is no browser."""
-    if all(map(_is_of_this_machine, told)):
+    if all(len(name) <= HOST_CHARS and _is_of_this_machine(name) for name in told):
         return None
     return "This Host is not served here: use localhost or a loopback address."
 

@@ -125,7 +125,6 @@ class Door(Gate):
         """The answer of the chosen engine, or of another where that one takes nothing."""
         while True:
             engine = self._choices[id(passing)].engine
-            passing.watch.dispatched()
             try:
                 answer = await self._ask(passing, engine, body)
             except Unanswered as failed:
@@ -135,10 +134,9 @@ class Door(Gate):
                         continue
                 return failed.response
             self.health.answered(engine.name, answer.status)
-            if answer.status == 503 and self._again(passing, answer):
-                continue
             async with answer:
-                return await self._pass_back(passing, answer)
+                if answer.status != 503 or not self._again(passing, answer):
+                    return await self._pass_back(passing, answer)
 
     def _again(self, passing: Passing, answer: Answer | None = None) -> bool:
         """Whether another engine is asked, once, for a request that this one has not begun."""
@@ -149,7 +147,6 @@ class Door(Gate):
         if answer is not None:
             passing.watch.answered(answer.status, answer.headers)
             passing.watch.end("upstream_error")
-            answer.close()
         self._settle(passing)
         first = passing.watch
         passing.attempt_no += 1

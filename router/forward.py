@@ -67,17 +67,17 @@ def upload(request: web.BaseRequest, watch: Watch) -> AsyncIterator[bytes] | byt
         return None
     if request.content_length is None or not request.content.is_eof():
         return _upload(request, watch)
-    watch.dispatched()
     body = request.content.read_nowait()
     _copy(body, watch)
+    watch.copy.is_whole = True
     return body
 
 
 async def _upload(request: web.BaseRequest, watch: Watch) -> AsyncIterator[bytes]:
-    watch.dispatched()
     while chunk := await received(request, watch):
         _copy(chunk, watch)
         yield chunk
+    watch.copy.read()
 
 
 def _copy(chunk: bytes, watch: Watch) -> None:
@@ -153,10 +153,12 @@ class Passed(web.StreamResponse):
             await self._drained()
 
     def _put(self, data: bytes) -> None:
-        transport = None if self._request is None else self._request.transport
-        if transport is None or transport.is_closing():
+        request = self._request
+        if request is None or request.transport is None or request.transport.is_closing():
             raise ConnectionResetError
-        transport.write(data)
+        request.transport.write(data)
+        # By it the library knows that an answer has begun, and that none of its own may follow.
+        request.writer.output_size += len(data)
 
     async def _drained(self) -> None:
         if self._request is not None and self._request.protocol.writing_paused:

@@ -135,7 +135,12 @@ class Gate(ABC):
         request, watch = passing.request, passing.watch
         try:
             return await self._upstream.ask(
-                engine.url, request.method, request.raw_path, passing.headers, body
+                engine.url,
+                request.method,
+                request.raw_path,
+                passing.headers,
+                body,
+                sent=watch.dispatched,
             )
         except (Unreached, aiohttp.ClientError, OSError) as error:
             if request.transport is None:

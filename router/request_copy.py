@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -66,7 +65,6 @@ def form(path: str) -> Form:
     return _FORMS.get(_endpoint(path), "openai")
 
 
-@lru_cache(maxsize=1024)
 def _endpoint(path: str) -> str:
     bare = path.partition("?")[0].rstrip("/")
     for version in ("/v1", "/v2"):
@@ -95,6 +93,8 @@ class RequestCopy:
         self.model: str | None = None
         self.stream = False
         self.user: str | None = None
+        # All of it came at once, and may be read once it has gone on.
+        self.is_whole = False
         self._coding = coding.strip().lower()
         self._body: bytearray | None = bytearray()
 

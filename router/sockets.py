@@ -29,7 +29,15 @@ class Place(NamedTuple):
 
     host: str
     port: int
-    secure: ssl.SSLContext | None = None
+    secure: bool = False
+
+
+@functools.lru_cache(maxsize=1)
+def tls() -> ssl.SSLContext:
+    """How engines behind TLS are spoken to. It takes a while to read the authorities."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def keep_alive(sock: socket.socket | None) -> None:
@@ -92,35 +100,54 @@ class Dialler:
     def __init__(self) -> None:
         """Nothing is resolved or connected yet."""
         self._resolved: dict[Place, tuple[float, list[AddrInfo]]] = {}
+        self._lookups: dict[Place, asyncio.Task[None]] = {}
 
     async def connect(self, place: Place, factory: Callable[[], Answering]) -> Answering:
         """A connection to whatever answers there first. Raises OSError."""
         loop = asyncio.get_running_loop()
-        tls: dict[str, Any] = {}
-        if place.secure is not None:
-            tls = {"ssl": place.secure, "server_hostname": place.host}
+        options: dict[str, Any] = {}
+        if place.secure:
+            options["ssl"] = await loop.run_in_executor(None, tls)
+            options["server_hostname"] = place.host.rstrip(".")
         infos = [] if _is_literal(place.host) else await self._addresses(place)
         if len(infos) > 1:
             sock = await aiohappyeyeballs.start_connection(
                 infos, happy_eyeballs_delay=0.25, interleave=1, socket_factory=kept_alive
             )
-            _, made = await loop.create_connection(factory, sock=sock, **tls)
+            _, made = await loop.create_connection(factory, sock=sock, **options)
             return made
         host = infos[0][4][0] if infos else place.host
-        transport, made = await loop.create_connection(factory, host, place.port, **tls)
+        transport, made = await loop.create_connection(factory, host, place.port, **options)
         keep_alive(transport.get_extra_info("socket"))
         return made
 
     async def _addresses(self, place: Place) -> list[AddrInfo]:
-        now_s = time.monotonic()
-        until_s, infos = self._resolved.get(place, (0.0, []))
-        if until_s < now_s:
-            loop = asyncio.get_running_loop()
-            infos = list(await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM))
-            if not infos:
-                raise OSError(f"{place.host} has no address")
-            self._resolved[place] = now_s + RESOLVED_S, infos
+        """Those of a name, each request beginning with another of them."""
+        if self._resolved.get(place, (0.0, []))[0] < time.monotonic():
+            # One lookup for all who wait; one that gives up does not end it for the others.
+            await asyncio.shield(self._lookups.get(place) or self._look_up(place))
+        until_s, infos = self._resolved[place]
+        self._resolved[place] = until_s, [*infos[1:], infos[0]]
         return infos
+
+    def _look_up(self, place: Place) -> asyncio.Task[None]:
+        task = self._lookups[place] = asyncio.create_task(self._resolve(place))
+
+        def ended(task: asyncio.Task[None]) -> None:
+            del self._lookups[place]
+            if not task.cancelled():
+                task.exception()  # whoever waited for it has it; nobody may be left to
+
+        task.add_done_callback(ended)
+        return task
+
+    async def _resolve(self, place: Place) -> None:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
+        )
+        if not found:
+            raise OSError(f"{place.host} has no address")
+        self._resolved[place] = time.monotonic() + RESOLVED_S, list(found)
 
 
 @functools.lru_cache(maxsize=256)

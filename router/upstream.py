@@ -5,7 +5,7 @@ take more time than all else that a stream's first byte waits for.
 """
 
 import asyncio
-import ssl
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -24,6 +24,7 @@ from router.sockets import Answering, Dialler, Place
 
 HEAD_BYTES = 64 * 1024
 HEAD_FIELDS = 1024
+WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 Body = bytes | AsyncIterator[bytes] | None
 
 
@@ -45,10 +46,9 @@ class Base:
 def base(engine_url: str) -> Base:
     """Where an engine answers; what its address says of a user goes along as it asks for."""
     url = URL(engine_url.rstrip("/"), encoded=True)
-    secure = ssl.create_default_context() if url.scheme == "https" else None
     user = aiohttp.BasicAuth.from_url(url)
     return Base(
-        Place(url.raw_host or "", url.port or 80, secure),
+        Place(url.raw_host or "", url.port or 80, url.scheme == "https"),
         (url.host_port_subcomponent or "").encode(),
         url.raw_path.rstrip("/").encode(),
         user.encode() if user else None,
@@ -85,9 +85,16 @@ class Upstream:
         self._dialler = Dialler()
 
     async def ask(
-        self, engine_url: str, method: str, raw_path: str, headers: CIMultiDict[str], body: Body
+        self,
+        engine_url: str,
+        method: str,
+        raw_path: str,
+        headers: CIMultiDict[str],
+        body: Body,
+        *,
+        sent: Callable[[], None] = lambda: None,
     ) -> Answer:
-        """Send a request; the head of its answer is there.
+        """Send a request; the head of its answer is there. `sent` is called as it leaves.
 
         A body without a Content-Length goes in chunks if it comes in pieces. Raises Unreached,
         then TimeoutError, aiohttp.ClientError or OSError for what fails on a connection; what
@@ -96,12 +103,14 @@ class Upstream:
         where = base(engine_url)
         head = _head(where, method, raw_path, headers, body)
         loop = asyncio.get_running_loop()
+        limits = self._limits
+        ends = None if limits.total_s is None else loop.time() + limits.total_s
         try:
-            async with asyncio.timeout(self._limits.connect_s):
+            async with asyncio.timeout(min(limits.connect_s, limits.total_s or limits.connect_s)):
                 protocol = await self._dialler.connect(where.place, partial(Answering, loop))
         except OSError as error:  # TimeoutError is one
             raise Unreached from error
-        exchange = _Exchange(protocol, self._limits.total_s)
+        exchange = _Exchange(protocol, ends)
         try:
             protocol.set_response_params(
                 skip_payload=method in EMPTY_BODY_METHODS,
@@ -112,6 +121,7 @@ class Upstream:
                 max_field_size=HEAD_BYTES,
                 max_headers=HEAD_FIELDS,
             )
+            sent()
             exchange.send(head, body, chunked="Content-Length" not in headers)
             return await exchange.answered()
         except HttpProcessingError as error:
@@ -125,13 +135,12 @@ class Upstream:
 class _Exchange:
     """A request on its way and its answer, over one connection."""
 
-    def __init__(self, protocol: Answering, total_s: float | None) -> None:
+    def __init__(self, protocol: Answering, ends: float | None) -> None:
         self._protocol = protocol
         self._upload: asyncio.Task[None] | None = None
         self._limit: asyncio.TimerHandle | None = None
-        if total_s is not None:
-            loop = asyncio.get_running_loop()
-            self._limit = loop.call_later(total_s, protocol.out_of_time)
+        if ends is not None:
+            self._limit = asyncio.get_running_loop().call_at(ends, protocol.out_of_time)
 
     def send(self, head: bytes, body: Body, *, chunked: bool) -> None:
         transport = self._protocol.transport
@@ -141,7 +150,10 @@ class _Exchange:
         if body is None or isinstance(body, bytes):
             if body:
                 transport.write(body)
-            self._protocol.start_timeout()
+            if self._protocol.writing_paused:  # the engine is not silent while it still reads
+                self._upload = asyncio.create_task(self._wait_for_sending())
+            else:
+                self._protocol.start_timeout()
         else:
             self._upload = asyncio.create_task(self._send_pieces(body, chunked))
 
@@ -150,6 +162,8 @@ class _Exchange:
             message, content = await self._protocol.read()
             if not 100 <= message.code < 200 or message.code == 101:
                 break
+        if self._limit is not None:
+            content.on_eof(self._limit.cancel)  # what has come whole is not late
         return Answer(message, content, self.close)
 
     def close(self) -> None:
@@ -161,6 +175,11 @@ class _Exchange:
         if transport is not None and transport.get_write_buffer_size():
             self._protocol.abort()  # what is still to be sent would hold the connection open
         self._protocol.close()
+
+    async def _wait_for_sending(self) -> None:
+        with contextlib.suppress(ConnectionError):  # its reader hears of it as well
+            await self._protocol.drain()
+            self._protocol.start_timeout()
 
     async def _send_pieces(self, body: AsyncIterator[bytes], chunked: bool) -> None:
         try:
@@ -194,5 +213,7 @@ def _head(where: Base, method: str, raw_path: str, headers: CIMultiDict[str], bo
         lines.append(b"Content-Length: %d" % len(body))
     elif body is not None and "Content-Length" not in headers:
         lines.append(b"Transfer-Encoding: chunked")
+    elif method not in WITHOUT_BODY and "Content-Length" not in headers:
+        lines.append(b"Content-Length: 0")  # else some servers wait for a body
     lines.append(b"Connection: close\r\n\r\n")
     return b"\r\n".join(lines)

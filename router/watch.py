@@ -73,7 +73,8 @@ class Watch:
     def passed(self, chunk: bytes, at_ns: int) -> None:
         """Bytes of the answer, and when they came from the engine."""
         if self.operation is not None:
-            self.copy.read()
+            if self.copy.is_whole:
+                self.copy.read()
             self._observer.feed(chunk, at_ns)
 
     @property
