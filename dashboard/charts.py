@@ -158,11 +158,15 @@ def trend(
             opacity=alt.condition(alt.datum.provisional, alt.value(0.62), alt.value(1.0)),
         )
     )
-    figures = (
-        alt.Chart(inline(own if roomy else own[-1:]))
-        .mark_text(dy=-8, font=FONT, fontSize=13, color=colours.text)
-        .encode(x=x, y=y, text="text:N")
-    )
+    named = alt.Chart(inline(own if roomy else own[-1:])).encode(x=x, y=y, text="text:N")
+    # A mark may cross a figure, too.
+    figures = [
+        named.mark_text(dy=-8, font=FONT, fontSize=13, **ink)
+        for ink in (
+            {"color": colours.page, "stroke": colours.page, "strokeWidth": 4},
+            {"color": colours.text},
+        )
+    ]
     # A halo in the page's colour keeps the mark apart from the bar it crosses.
     halo, marks = (
         alt.Chart(inline(api))
@@ -170,7 +174,7 @@ def trend(
         .encode(x=x, y=y, tooltip=tooltip)
         for thickness, colour in ((7, colours.page), (3, colours.api))
     )
-    layers = [bars, halo, marks, figures]
+    layers = [bars, halo, marks, *figures]
     return dress(layers, colours, 210, width=62 + step * len(months))
 
 

@@ -97,7 +97,7 @@ def _trend(month: dict[str, Any], trend: list[dict[str, Any]], colours: Palette)
         key="trend",
         alt="Full price per million output tokens by month",
     )
-    beside = f"; green marks: {' and '.join(names)}" if names else ""
+    beside = f"; the marks across them: {' and '.join(names)}" if names else ""
     st.caption(f"Bars: this rig's full price{beside}.")
 
 

@@ -78,8 +78,8 @@ PLACE = Place(
         "**{compare.0.savings_full_nano:more} USD less** than the rig did. Now that it is bought, "
         "running them here cost **{compare.0.savings_marginal_nano:more} USD too much**.",
         "Not even at 24 active hours a day would the rig be cheaper, all else as measured.",
-        "Bars: this rig's full price; green marks: {compare.0.sheet} and {compare.1.sheet} and "
-        "{compare.2.sheet}.",
+        "Bars: this rig's full price; the marks across them: {compare.0.sheet} and "
+        "{compare.1.sheet} and {compare.2.sheet}.",
         "Of {cost_per_mtok.full.output:headline} USD, {dearest.nano_per_mtok:headline} "
         "({dearest_share:share}) passed without a witness.",
         "October 2026 cost **at least {cost_nano.total:cents} USD**: {printed.0} hardware, "

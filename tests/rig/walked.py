@@ -23,7 +23,11 @@ from collector.settings import load
 NOW_NS = to_ns(dt.datetime(2026, 11, 8, 12, 0, tzinfo=dt.UTC))
 DAY_S = 86_400
 CHEAP, DEAR = "deepseek/deepseek-v4.1-flash", "a dear API"
+# Nobody serves this port, so that no other collector of the machine is taken for the rig's.
 TABLES = """
+[collector]
+listen = "127.0.0.1:3"
+
 [[other_costs]]
 name = "internet share"
 from = 2026-10-01
