@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from pictures import READY
 from playwright.sync_api import Page, expect
 from rig.browser import Visit, chromium
 
@@ -32,10 +33,11 @@ LONG_MS, INSTALL_S, STOP_S = 300_000, 1800, 60
 # What this very run was started with must not help or hinder a newcomer.
 OURS = {"PYTHONPATH", "VIRTUAL_ENV", "RIGLEDGER_DATA", "RIGLEDGER_CONFIG", "UV_PYTHON", "MAKEFLAGS",
         "MAKELEVEL", "MFLAGS"}  # fmt: skip
-STARTS = {
-    "building the demo ledger": "everything is installed into the folder",
-    "rigledger is up": "a demo ledger of two months is built, all parts have started",
-}
+# What `make run` says when a part of its work is done, and what that is.
+STARTS = (
+    (["building the demo ledger"], "everything is installed into the folder"),
+    (READY, "a demo ledger of two months is built, all parts have started"),
+)
 # A click during a run of the page can be lost; nobody is as quick as that.
 AT_REST = "document.querySelector('.stApp').dataset.testScriptState === 'notRunning'"
 TO_THE_TOP = """preview => {
@@ -171,27 +173,24 @@ def running(folder: Path, cache: Path, watch: Watch) -> Iterator[list[str]]:
     """`make run` with nothing kept from earlier; yields its lines once all of it is up."""
     kept = {"UV_CACHE_DIR": str(cache / "uv"), "PIP_CACHE_DIR": str(cache / "pip")}
     environment = {name: value for name, value in os.environ.items() if name not in OURS} | kept
-    start = time.monotonic()
-    make = subprocess.Popen(
-        ["make", "run"], cwd=folder, env=environment, text=True, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    assert make.stdout is not None
+    log = folder.with_suffix(".log")
+    with log.open("wb") as out:
+        make = subprocess.Popen(
+            ["make", "run"], cwd=folder, env=environment, start_new_session=True, stdout=out,
+            stderr=out,
+        )  # fmt: skip
     try:
-        told: list[str] = []
-        for line in make.stdout:
-            told.append(line.rstrip())
-            for sign, seen in STARTS.items():
-                if sign in line:
-                    watch.took("`make run`", seen, time.monotonic() - start)
-                    start = time.monotonic()
-            if "Ctrl-C" in line:
-                break
-        assert told and "Ctrl-C" in told[-1], "\n".join(told)
-        yield told
+        for signs, seen in STARTS:
+            with watch.step("`make run`", seen):
+                due = time.monotonic() + INSTALL_S
+                while not all(sign in log.read_text(encoding="utf-8") for sign in signs):
+                    alive = make.poll() is None and time.monotonic() < due
+                    assert alive, log.read_text(encoding="utf-8")
+                    time.sleep(0.1)
+        yield log.read_text(encoding="utf-8").splitlines()
     finally:
         os.killpg(make.pid, signal.SIGINT)
-        make.communicate(timeout=STOP_S)
+        make.wait(STOP_S)
 
 
 def last_of(told: list[str], word: str) -> str:
