@@ -40,9 +40,9 @@ STARTS = (
 )
 # A click during a run of the page can be lost; nobody is as quick as that.
 AT_REST = "document.querySelector('.stApp').dataset.testScriptState === 'notRunning'"
-TO_THE_TOP = """preview => {
-  preview.scrollIntoView({block: 'end'});
-  preview.closest('[data-testid=stMain]').scrollBy(0, 40);
+TO_THE_END = """button => {
+  button.scrollIntoView({block: 'end'});
+  button.closest('[data-testid=stMain]').scrollBy(0, 60);
 }"""
 
 
@@ -128,14 +128,15 @@ def walk(page: Page, address: str, change: Change, watch: Watch, picture: Path |
         page.get_by_role("button", name="See what it changes").click()
         preview = page.locator(".st-key-preview_hardware")
         expect(preview).to_contain_text(told, timeout=LONG_MS)
-    page.wait_for_function(AT_REST, timeout=LONG_MS)
+        page.wait_for_function(AT_REST, timeout=LONG_MS)
+    save = page.get_by_role("button", name="Save", exact=True)
     if picture is not None:
-        preview.evaluate(TO_THE_TOP)
+        save.evaluate(TO_THE_END)
         page.mouse.move(0, 0)
         page.wait_for_timeout(1000)
         picture.write_bytes(page.screenshot())
     with watch.step("click *Save*", "the new price is in the settings, the old one in a comment"):
-        page.get_by_role("button", name="Save", exact=True).click()
+        save.click()
         page.get_by_text("Saved: hardware").wait_for(timeout=LONG_MS)
     with watch.step("click *Overview*", f"{change.after} USD per million output tokens"):
         page.get_by_role("link", name="Overview").click()
@@ -160,6 +161,7 @@ def main() -> int:
         with running(folder, cache, watch) as told, closing(Visit(browser, "light", 1440)) as visit:
             address, report = (last_of(told, word) for word in ("pages", "report"))
             change = another_price(folder, report)
+            visit.page.set_viewport_size({"width": 1440, "height": 1150})
             saved = walk(visit.page, address, change, watch, PICTURE)
             assert visit.complaints == []
             with watch.step("the same by the command line", "the same bytes"):
