@@ -29,6 +29,7 @@ def forget() -> Iterator[None]:
     """Nothing cached by one test may serve another."""
     yield
     st.cache_data.clear()
+    st.cache_resource.clear()
 
 
 @pytest.fixture
