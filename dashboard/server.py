@@ -1,5 +1,7 @@
 """What serves the pages: Streamlit's server, whose page is told where that server is."""
 
+import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +13,10 @@ from streamlit.starlette import App
 
 from dashboard.pages import PAGES
 
-INDEX: Final = Path(streamlit.__file__).with_name("static") / "index.html"
+STATIC: Final = Path(streamlit.__file__).with_name("static")
+INDEX: Final = STATIC / "index.html"
+# What stands first on each page. The client asks for the code of an element when it is told of one.
+FIRST: Final = ("Html", "Selectbox", "Metric")
 # Opened at the address of one of its pages, Streamlit's client looks for its server below that
 # page first, and logs two errors, unless it is told. The page's assets stand beside it, too.
 HERE: Final = (
@@ -20,9 +25,28 @@ HERE: Final = (
 
 
 async def page(_request: Request) -> HTMLResponse:
-    """The page that starts Streamlit's client, at the address of one of its pages."""
+    """The page that starts Streamlit's client, at the root or the address of one of its pages."""
     head, found, rest = INDEX.read_text(encoding="utf-8").partition("<head>")
+    rest = rest.replace("</head>", f"{preloads()}</head>", 1)
     return HTMLResponse(f"{head}{found}{HERE}{rest}", headers={"Cache-Control": "no-cache"})
 
 
-app = App(Path(__file__).with_name("app.py"), routes=[Route(f"/{name}", page) for name in PAGES])
+@cache
+def preloads() -> str:
+    """Links by which the browser loads the code of the first elements while the client starts."""
+    scripts = STATIC / "static" / "js"
+    due = [file.name for name in FIRST for file in scripts.glob(f"{name}.*.js")]
+    known = set(re.findall(r"[\w.-]+\.js", INDEX.read_text(encoding="utf-8")))
+    links = []
+    while due:
+        if (name := due.pop()) not in known:
+            known.add(name)
+            links.append(f'<link rel="modulepreload" crossorigin href="./static/js/{name}">')
+            text = (scripts / name).read_text(encoding="utf-8")
+            due += re.findall(r'(?:from|import)"\./([\w.-]+\.js)"', text)
+    return "".join(links)
+
+
+app = App(
+    Path(__file__).with_name("app.py"), routes=[Route(f"/{name}", page) for name in ("", *PAGES)]
+)

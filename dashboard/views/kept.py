@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pickle
+import time
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, ParamSpec
@@ -11,6 +12,7 @@ import altair as alt
 import streamlit as st
 
 CHARTS = 256
+PAINT_S = 0.4
 P = ParamSpec("P")
 # The theme that a chart is written with is altair's own state, and the same for all threads.
 _writing = Lock()
@@ -24,6 +26,7 @@ def kept(make: Callable[P, alt.TopLevelMixin]) -> Callable[P, dict[str, Any]]:
     """
 
     def kept_or_made(*args: P.args, **more: P.kwargs) -> dict[str, Any]:
+        let_the_words_be_painted()
         told = (make.__module__, make.__qualname__, args, more)
         key = hashlib.blake2b(pickle.dumps(told), digest_size=16).hexdigest()
         found: dict[str, Any] = json.loads(_written(key, lambda: make(*args, **more)))
@@ -36,3 +39,12 @@ def kept(make: Callable[P, alt.TopLevelMixin]) -> Callable[P, dict[str, Any]]:
 def _written(key: str, _make: Callable[[], alt.TopLevelMixin]) -> str:
     with _writing, alt.theme.enable("none"):
         return json.dumps(_make().to_dict())
+
+
+def let_the_words_be_painted() -> None:
+    """Before the first chart of a visit, give the browser time to show what stands above it: it is
+    busy with the charts' library for longer than with all else, and paints nothing meanwhile."""
+    is_first = not st.session_state.get("has_charts")
+    st.session_state["has_charts"] = True
+    if is_first and st.context.url is not None:  # there is a browser
+        time.sleep(PAINT_S)
