@@ -64,7 +64,10 @@ def _table(
             "cost": number(f"cost, {currency}", format="%.4f", help=meanings.HERDING),
         },
     )
-    st.caption("Dearest first. Tick a row to open it; the dearest is open until then.")
+    st.caption(
+        "Dearest first. Tick a row to open it; by keyboard, Shift and Space tick it. The dearest "
+        "is open until then."
+    )
 
 
 def _open(

@@ -115,7 +115,7 @@ def _table(listed: pl.DataFrame, cards: dict[str, str], settings: Settings) -> N
             "cost": number(f"cost, {currency}", format="%.5f", help=meanings.REQUEST_COST),
         },
     )
-    st.caption("Tick a row to open it.")
+    st.caption("Tick a row to open it; by keyboard, Shift and Space tick it.")
 
 
 def _open() -> None:

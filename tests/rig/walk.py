@@ -90,7 +90,7 @@ def shown(at: AppTest, place: Place) -> dict[str, Any]:
             for each in tables
         ],
         "charts": {
-            each.proto.alt: _sets(_marks(each.proto), place)
+            each.proto.alt: _sets(marks(each.proto), place)
             for each in elements
             if each.type == "vega_lite_chart"
         },
@@ -133,7 +133,7 @@ def _text(markdown: str) -> str:
     return markdown.replace("\\", "")
 
 
-def _marks(proto: Any) -> Iterator[dict[str, Any]]:
+def marks(proto: Any) -> Iterator[dict[str, Any]]:
     """The rows behind a chart's marks, with what is drawn or told of them."""
     spec = json.loads(proto.spec)
     sets = {each.name: convert_arrow_bytes_to_pandas_df(each.data.data) for each in proto.datasets}
