@@ -1,6 +1,5 @@
 """What `rigledger compare` tells: own cost of a period beside price sheets, and the payback."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from analytics.periods import Period, month_at, month_before, span_of
 from analytics.prices.catalogue import Catalogue
 from analytics.read import Ledger
 from analytics.render.compare import as_text
+from analytics.render.indented import indented
 from analytics.savings import since_purchase
 from analytics.shelf import Shelf
 from collector.clock import now_ns
@@ -34,7 +34,7 @@ def answered(
     names = names_to_compare(settings, sheets)
     period = _period(settings, first, last, now)
     found = comparison(Shelf(Ledger(settings.store_path()), settings, now), period, names)
-    return json.dumps(found, ensure_ascii=False, indent=2) if as_json else as_text(found)
+    return indented(found) if as_json else as_text(found)
 
 
 def _period(settings: Settings, first: str | None, last: str | None, now: int) -> Period:

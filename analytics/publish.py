@@ -1,6 +1,5 @@
 """What `report` and `close` do: months as they were closed, or as the books tell them now."""
 
-import json
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +14,7 @@ from analytics.month import account
 from analytics.periods import Period, day_at, month_at, month_before, month_of
 from analytics.read import Ledger
 from analytics.render import focus, html, markdown, report, table
+from analytics.render.indented import indented
 from analytics.shelf import Shelf
 from collector import closed
 from collector.clock import now_ns
@@ -31,7 +31,7 @@ FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
     "text": report.as_text,
     "md": markdown.as_markdown,
     "html": html.as_html,
-    "json": lambda document: json.dumps(document, ensure_ascii=False, indent=2),
+    "json": indented,
     "csv": table.as_table,
 }
 

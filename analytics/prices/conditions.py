@@ -11,7 +11,6 @@ from decimal import Decimal
 from functools import cache
 from zoneinfo import ZoneInfo
 
-import holidays
 import polars as pl
 
 from analytics.prices.sheet import DAYS, Sheet, When
@@ -26,7 +25,21 @@ def public_holidays(country: str, year: int) -> frozenset[dt.date]:
     Where a country moves days every year by decree, as China does, years that are not decreed yet
     hold only the days that the law fixes.
     """
+    import holidays  # noqa: PLC0415 (few sheets need it, and it is slow)
+
     return frozenset(holidays.country_holidays(country, years=year))
+
+
+def knows_holidays(country: str) -> bool:
+    """Whether `public_holidays` knows a country; to look up its code loads none."""
+    from holidays.registry import EntityLoader  # noqa: PLC0415
+
+    if country in EntityLoader.get_country_codes():
+        return True
+    try:
+        return bool(public_holidays(country, 2026))
+    except NotImplementedError:
+        return False
 
 
 def ratio_of(sheet: Sheet) -> tuple[int, int]:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from analytics.render.indented import indented
+
 CELL_MAX = 60
 # A spreadsheet takes a text that starts so for a formula and runs it.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -35,7 +37,7 @@ def as_table(names: Sequence[str], numeric: Sequence[bool], rows: Rows) -> str:
 def as_json(names: Sequence[str], rows: Rows) -> str:
     """A list of objects; instants as ISO 8601, exact decimals as text, NaN as null."""
     told = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
-    return json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False)
+    return indented(told)
 
 
 def as_csv(names: Sequence[str], rows: Rows) -> str:
