@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import books, door, fleet_sim, herding, hook, ingest, machine, page, tap
+from bench import books, door, fleet_sim, herding, hook, ingest, machine, page, pages, tap
 from bench.result import Result, Target, table, write
 
 BUILD = Path(__file__).parent.parent / "build"
@@ -45,6 +45,8 @@ BENCHMARKS = {
     "hook_p50_us": Benchmark(hook.measure_p50, Target("at most", 20)),
     "hook_p99_us": Benchmark(hook.measure_p99, Target("at most", 200)),
     "page_first_s": Benchmark(page.measure, Target("at most", 1.5)),
+    "page_10m_first_s": Benchmark(pages.measure_first, Target("at most", 1.5)),
+    "page_10m_rerun_s": Benchmark(pages.measure_rerun, Target("at most", 0.5)),
 }
 
 

@@ -31,9 +31,6 @@ class NoBrowser(RuntimeError):
 
 def measure(work: Path, *, rounds: int = 7, days: int = 70) -> Result:
     """Seconds from a page's opening until its first figure stands there."""
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable is None:
-        raise NoBrowser("install Chromium (make browser) to time the page")
     folder = work.resolve() / "page"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -43,9 +40,9 @@ def measure(work: Path, *, rounds: int = 7, days: int = 70) -> Result:
     with (
         running(rigledger(config, "dashboard"), health, folder / "dashboard.log"),
         sync_playwright() as driver,
-        contextlib.closing(_browser(driver, executable, folder)) as browser,
+        contextlib.closing(browser(driver, folder)) as opened,
     ):
-        first, *later = (_visit(browser, f"http://{address}/") for _ in range(rounds + 1))
+        first, *later = (_visit(opened, f"http://{address}/") for _ in range(rounds + 1))
     shutil.rmtree(folder)
     paints = [paint for _, paint in later]
     return Result(
@@ -77,7 +74,11 @@ def write_demo(folder: Path, dashboard: str, days: int) -> tuple[Path, int]:
     return config, rows
 
 
-def _browser(driver: Playwright, executable: str, folder: Path) -> BrowserContext:
+def browser(driver: Playwright, folder: Path) -> BrowserContext:
+    """A browser whose cache lies in a folder. Raises NoBrowser."""
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable is None:
+        raise NoBrowser("install Chromium (make browser) to time the page")
     return driver.chromium.launch_persistent_context(
         folder / "profile",
         executable_path=executable,
@@ -86,9 +87,9 @@ def _browser(driver: Playwright, executable: str, folder: Path) -> BrowserContex
     )
 
 
-def _visit(browser: BrowserContext, url: str) -> tuple[float, float]:
+def _visit(opened: BrowserContext, url: str) -> tuple[float, float]:
     """Seconds until the first figure, and until the browser painted anything at all."""
-    page = browser.new_page()
+    page = opened.new_page()
     try:
         start = time.perf_counter()
         page.goto(url, wait_until="commit")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analytics.read import Ledger
-from bench import books, crowd, herding, ingest, page, pools, tap, workloads
+from bench import books, crowd, herding, ingest, page, pages, pools, tap, workloads
 from bench.__main__ import BENCHMARKS, Benchmark, chosen, run
 from bench.attempts import START_NS, attempt, batches, encode
 from bench.children import rigledger
@@ -21,6 +21,7 @@ from collector.clock import to_ns
 from collector.decode import decode
 from collector.events import Attempt
 from collector.store import Store
+from dashboard.pages import PAGES
 
 
 def answers(value: float) -> Benchmark:
@@ -208,3 +209,17 @@ def test_the_page_is_timed(tmp_path: Path) -> None:
         pytest.skip(str(error))
     assert (found.name, found.unit) == ("page_first_s", "s")
     assert "first paint" in found.notes
+
+
+def test_every_page_of_a_small_crowd_is_opened_and_drawn_again(tmp_path: Path) -> None:
+    try:
+        first = pages.measure_first(tmp_path, requests_a_day=40, days=1, rounds=1)
+    except page.NoBrowser as error:
+        pytest.skip(str(error))
+    again = pages.measure_rerun(tmp_path, requests_a_day=40, days=1, rounds=1)
+    for found, name in ((first, "page_10m_first_s"), (again, "page_10m_rerun_s")):
+        assert (found.name, found.unit) == (name, "s")
+        each = re.findall(r"(\w+) [\d.]+(?=[,;])", found.notes.removeprefix("the slowest of "))
+        assert each == list(PAGES)
+        assert found.value > 0
+        assert "40 requests; the server held at most" in found.notes
