@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from collector.columns import schema, time_column, time_ns, to_arrow
 from collector.events import KIND_OF, Event
@@ -59,8 +58,8 @@ def batches(events: Sequence[Event]) -> list[Batch]:
 
 def batch_of(kind: str, table: pa.Table) -> Batch:
     """Rows of one kind, at least one, as a batch."""
-    bounds = pc.min_max(table[time_column(kind)]).as_py()
-    return _packed(kind, table, bounds["min"], bounds["max"])
+    times = table[time_column(kind)].to_numpy()
+    return _packed(kind, table, int(times.min()), int(times.max()))
 
 
 def _packed(kind: str, table: pa.Table, min_ns: int, max_ns: int) -> Batch:
