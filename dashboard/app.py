@@ -8,9 +8,19 @@ import streamlit as st
 
 from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
-from dashboard import loaders, sentences, words
+from dashboard import loaders, pace, sentences, words
 from dashboard.pages import PAGES
-from dashboard.views import closed, compare, cost, empty, overview, requests, routing, utilization
+from dashboard.views import (
+    closed,
+    compare,
+    cost,
+    empty,
+    kept,
+    overview,
+    requests,
+    routing,
+    utilization,
+)
 from dashboard.views import settings as settings_page
 
 MARK = Path(__file__).with_name("mark.svg")
@@ -38,6 +48,8 @@ STYLE = """
 def main() -> None:
     """Draw the header and run the chosen page."""
     st.set_page_config(page_title="rigledger", page_icon=str(MARK), layout="wide")
+    if kept.STARTED not in st.session_state:
+        st.session_state[kept.STARTED] = pace.started_s()
     st.html(STYLE)
     runs = (_overview, _cost, _utilization, _compare, _routing, _requests, _settings)
     pages = [

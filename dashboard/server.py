@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from streamlit.starlette import App
 
+from dashboard import pace
 from dashboard.pages import PAGES
 
 STATIC: Final = Path(streamlit.__file__).with_name("static")
@@ -27,6 +28,7 @@ HERE: Final = (
 async def page(_request: Request) -> HTMLResponse:
     """The page that starts Streamlit's client, at the root or the address of one of its pages."""
     head, found, rest = INDEX.read_text(encoding="utf-8").partition("<head>")
+    pace.given()
     rest = rest.replace("</head>", f"{preloads()}</head>", 1)
     return HTMLResponse(f"{head}{found}{HERE}{rest}", headers={"Cache-Control": "no-cache"})
 

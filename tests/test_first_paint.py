@@ -7,7 +7,7 @@ import pytest
 import streamlit as st
 from starlette.testclient import TestClient
 
-from dashboard import server
+from dashboard import pace, server
 from dashboard.pages import PAGES
 from dashboard.views import kept
 
@@ -40,10 +40,24 @@ def test_the_first_chart_of_a_visit_alone_waits_for_the_words(
     monkeypatch.setattr(kept.time, "sleep", slept.append)
     monkeypatch.setattr(type(st.context), "url", "http://localhost/")
     st.session_state.clear()
+    st.session_state[kept.STARTED] = 0.7
     kept.let_the_words_be_painted()
     kept.let_the_words_be_painted()
-    assert slept == [kept.PAINT_S]
+    assert slept == [0.7]
     monkeypatch.setattr(type(st.context), "url", None)
     st.session_state.clear()
+    st.session_state[kept.STARTED] = 0.7
     kept.let_the_words_be_painted()
-    assert slept == [kept.PAINT_S]
+    assert slept == [0.7]
+
+
+def test_a_start_is_as_long_as_since_the_page_was_given_and_no_longer_than_it_may(
+    monkeypatch: pytest.MonkeyPatch, client: TestClient
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(pace.time, "monotonic", lambda: now[0])
+    client.get("/cost")
+    now[0] += 0.25
+    assert pace.started_s() == 0.25
+    now[0] += 3600
+    assert pace.started_s() == pace.LONGEST_S
