@@ -50,7 +50,9 @@ OVERLAPS = (
     + """
   return [...document.querySelectorAll('.stVegaLiteChart svg')].flatMap(svg => {
     const all = texts(svg);
-    return all.flatMap(([one, a], i) => all.slice(i + 1).filter(([_, b]) =>
+    // A text under itself is the halo that keeps it readable on what it crosses.
+    return all.flatMap(([one, a], i) => all.slice(i + 1).filter(([other, b]) =>
+      !(one === other && Math.abs(a.left - b.left) < 1 && Math.abs(a.top - b.top) < 1) &&
       a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 4 && b.top < a.bottom - 4)
       .map(([other]) => one + ' over ' + other));
   })}"""
