@@ -19,7 +19,9 @@ from bench.result import Result, figure
 from bench.routed import OURS, ROUTERS, routed
 from bench.workloads import Talk
 
-AMPLE_TOKENS, TIGHT_TOKENS = 400_000, 45_000
+# Of prefixes that each card keeps: room for all, and for less than runs at once.
+AMPLE_TOKENS, TIGHT_TOKENS = 400_000, 24_000
+TRACES_TOKENS = 90_000
 RUNS = 5
 # What real engines are asked is shorter, and comes so slowly that two cores could compute all of
 # it in time: where three engines have fewer cores than that, a router could not help it.
@@ -55,7 +57,7 @@ def measure_traces(work: Path) -> Result:
     """The public sample of Claude Code sessions, scaled to the engines."""
     if workloads.claude_code(0) is None:
         raise FileNotFoundError("the sample of Claude Code sessions is not beside this checkout")
-    contest = _on_cards(lambda seed: workloads.claude_code(seed) or [], TIGHT_TOKENS * 2)
+    contest = _on_cards(lambda seed: workloads.claude_code(seed) or [], TRACES_TOKENS)
     return _measure(work, "router_ttft_mean_traces_s", contest)
 
 
