@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rig.llama import LlamaServer, llama_servers, make_model
 from rig.nvml import FakeCards, build_library
+from rig.page import forget_all
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +25,13 @@ def cards(nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for name, value in fake.environment.items():
         monkeypatch.setenv(name, value)
     return fake
+
+
+@pytest.fixture
+def forget() -> Iterator[None]:
+    """Nothing that the pages have cached in one test may serve another."""
+    yield
+    forget_all()
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,16 @@
 """What stands over the pages of a month that was closed."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from rig import page
+from rig.page import forget_all
 from streamlit.testing.v1 import AppTest
 
 from analytics import publish
 from collector.closed import FOLDER
+
+pytestmark = pytest.mark.usefixtures("forget")
 
 APP = Path(__file__).parent.parent / "dashboard" / "app.py"
 CLOSED = "October 2026 was closed on"
@@ -21,13 +22,6 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     page.write_ledger(tmp_path)
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
     return config
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
 
 
 def opened() -> AppTest:
@@ -50,7 +44,7 @@ def test_a_month_as_it_was_filed(config: Path) -> None:
     publish.close(config, page.MONTH, restate=False)
     (told,) = said(opened())
     assert told.startswith(CLOSED)
-    assert told.endswith("its figures are as it was closed.")
+    assert told.endswith("its figures are as filed then.")
 
 
 def test_a_month_whose_books_have_changed_since(config: Path) -> None:
@@ -64,7 +58,7 @@ def test_a_month_whose_books_have_changed_since(config: Path) -> None:
     assert "35064 → 70128" in told
     assert at.metric[0].value == "744"  # per million of two million output tokens: as they stand
     publish.close(config, page.MONTH, restate=True)
-    st.cache_data.clear()
+    forget_all()
     (told,) = said(opened())
     assert told.endswith("its figures are as in restatement 1.")
 
@@ -73,6 +67,7 @@ def test_a_closing_that_was_edited_is_told(config: Path) -> None:
     file = publish.close(config, page.MONTH, restate=False)
     file.chmod(0o600)
     file.write_text(file.read_text().replace("744", "745", 1))
-    (told,) = said(opened())
-    assert told.startswith("This closed month was changed:")
-    assert FOLDER in told
+    above, beside_the_button = said(opened())
+    assert above.startswith("This closed month was changed:")
+    assert FOLDER in above
+    assert FOLDER in beside_the_button

@@ -1,18 +1,19 @@
 """The compare page over a rig that was worked out on paper, without a browser."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from rig import page
+from rig.page import forget_all
 from streamlit.testing.v1 import AppTest
 
 from analytics.comparison import answered
 from dashboard import compare_charts, compare_words, even_chart, payback_chart, words
 from dashboard.palette import DARK, LIGHT, Palette
+
+pytestmark = pytest.mark.usefixtures("forget")
 
 SHEETS = '\n[compare]\nsheets = ["deepseek/deepseek-v4.1-flash"]\n'
 SCRIPT = f"""
@@ -23,14 +24,6 @@ compare.page(loaders.settings(), "{page.MONTH}")
 THEMES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 MORE = "USD more than the API would have cost"
 FLASH, FLAT = "deepseek/deepseek-v4.1-flash", "an API"
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture
@@ -95,8 +88,7 @@ def test_every_figure_equals_the_json(config: Path, monkeypatch: pytest.MonkeyPa
         (line,) = (one for one in found["since_purchase"] if one["sheet"] == sheet["sheet"])
         saved = line["months"][-1]["saved_full_sum_nano"]
         assert f"**{words.headline(-saved)} USD** lost against full cost" in text(at)
-        st.cache_data.clear()
-        st.cache_resource.clear()
+        forget_all()
     table = at.dataframe[0].value
     for figure, column in (
         ("no_cache_nano", "no cache"),
@@ -159,8 +151,7 @@ def test_without_sheets_it_says_how_to_choose_them(
     assert any("[compare]" in lines for lines in shown)
     # What it tells to add is valid, and is then compared with.
     config = page.write_settings(tmp_path, page.HARDWARE, "\n", *(f"\n{one}\n" for one in shown))
-    st.cache_data.clear()
-    st.cache_resource.clear()
+    forget_all()
     at = visit(config, monkeypatch)
     assert figures(at)["the same requests at deepseek/deepseek-v4.1-flash"] != words.UNKNOWN
     assert len(at.selectbox[0].options) == 3

@@ -2,13 +2,11 @@
 
 import csv
 import io
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from rig import month_page as rig
 from streamlit.testing.v1 import AppTest
 
@@ -21,16 +19,10 @@ from collector.settings import load
 from dashboard import cost_charts, cost_sentences, words
 from dashboard.palette import DARK, LIGHT, Palette
 
+pytestmark = pytest.mark.usefixtures("forget")
+
 NANO = 10**9
 THEMES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from places import compare, cost, overview, requests, routing, settings, utilization
 from rig import month_page, walked, walked_day
+from rig.page import forget_all
 from rig.walk import Place, expected, shown, strays
 from streamlit.testing.v1 import AppTest
 
@@ -28,7 +28,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time_ns", lambda: walked.NOW_NS)
         yield walked.write(tmp_path_factory.mktemp("rig"))
-    st.cache_data.clear()
+    forget_all()
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """The month's report as a file that the overview saves."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from rig import page
 from rig.ledger import SECOND, START, attempt
 from streamlit.testing.v1 import AppTest
@@ -17,19 +15,13 @@ from collector.settings import Settings, load
 from collector.store import Store
 from dashboard import keep
 
+pytestmark = pytest.mark.usefixtures("forget")
+
 SCRIPT = f"""
 from dashboard import loaders
 from dashboard.views import overview
 overview.page(loaders.settings(), "{page.MONTH}")
 """
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Charts are made once for what they show, and what visits share stays as it was."""
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import pytest
-import streamlit as st
 from rig import month_page, page
 from rig import overview_example as example
 
@@ -16,13 +14,7 @@ from dashboard import beside, charts, loaders
 from dashboard.palette import DARK, LIGHT
 from dashboard.views.kept import kept
 
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
+pytestmark = pytest.mark.usefixtures("forget")
 
 
 def test_a_kept_chart_is_the_chart_in_each_theme() -> None:

@@ -1,25 +1,17 @@
 """The overview page over real ledgers, without a browser."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from rig import page
 from streamlit.testing.v1 import AppTest
 
 from collector.demo.rig import RIG
 
+pytestmark = pytest.mark.usefixtures("forget")
+
 APP = Path(__file__).parent.parent / "dashboard" / "app.py"
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture

@@ -2,13 +2,11 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-import streamlit as st
 from rig import month_page, page
 from rig.ledger import SECOND, attempt, sample
 from streamlit.testing.v1 import AppTest
@@ -26,6 +24,8 @@ from dashboard import lookups, request_charts, request_words, words
 from dashboard.palette import DARK, LIGHT, Palette
 from dashboard.views import requests as view
 
+pytestmark = pytest.mark.usefixtures("forget")
+
 DAY = "2026-10-05"
 SCRIPT = f"""
 from dashboard import loaders
@@ -33,14 +33,6 @@ from dashboard.views import requests
 requests.page(loaders.settings(), "{page.MONTH}")
 """
 UTC = ZoneInfo("UTC")
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """The routing page: every figure is the month's own, its pictures draw what they are given."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from rig import month_page as rig
 from rig.ledger import SECOND, attempt, heartbeats
 from streamlit.testing.v1 import AppTest
@@ -25,6 +23,8 @@ from dashboard import (
     words,
 )
 from dashboard.palette import DARK, LIGHT, Palette, of_cards
+
+pytestmark = pytest.mark.usefixtures("forget")
 
 THEMES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 NAMES = {"A": "card0", "B": "card1", "(none)": routing_charts.NOWHERE}
@@ -80,14 +80,6 @@ def events(since: float = 0) -> list[Event]:
               route=decided("on-A", 200, 900, None)),
         *heartbeats(since - 30, since + 900, ["on-A", "on-B"]),
     ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture

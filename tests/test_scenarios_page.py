@@ -2,13 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from rig.worked_day import write
 from streamlit.testing.v1 import AppTest
 
@@ -17,6 +15,8 @@ from analytics.what_if import Levels
 from collector.scenarios import Scenario, kept, place, save
 from dashboard import scenario_chart, scenario_words, words
 from dashboard.palette import DARK, LIGHT, Palette
+
+pytestmark = pytest.mark.usefixtures("forget")
 
 MONTH = "2026-10"
 SCRIPT = f"""
@@ -30,14 +30,6 @@ CAPITAL = 27 * 24.0
 BILL, MARGINAL = 0.7512, 0.12
 PRICE = "USD per million, then"
 LOST = "USD more than the API would have cost, at least"
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,10 @@
 
 import datetime as dt
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from rig import page as rig
 from rig.door import opened
 from rig.ledger import engine, sample
@@ -24,17 +22,11 @@ from collector.settings_edit import Correct
 from collector.settings_fields import tables
 from collector.settings_save import read_version, save
 
+pytestmark = pytest.mark.usefixtures("forget")
+
 SCRIPT = "from dashboard.views import settings\nsettings.run(lambda _: None)\n"
 LATER = '\n[[electricity]]\nfrom = 2026-11-01\nprice_per_kwh = "0.5"\nhost_watts = 90\n'
 CORRECT, SEE = "Correct an entry", "See what it changes"
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture

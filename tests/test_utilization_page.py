@@ -1,28 +1,20 @@
 """The utilization page: every figure is the month's own, its pictures draw what they are given."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from rig import month_page as rig
 from streamlit.testing.v1 import AppTest
 
 from dashboard import calendars, usage_charts, usage_sentences, words
 from dashboard.palette import DARK, LIGHT, STATES, Palette
 
+pytestmark = pytest.mark.usefixtures("forget")
+
 HOUR = 3600 * 10**9
 THEMES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 NAMES = {"GPU-a": "card0", "GPU-b": "card1"}
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """Nothing cached by one test may serve another."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture

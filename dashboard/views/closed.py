@@ -34,18 +34,21 @@ def note(settings: Settings, month: str) -> None:
 def as_filed(month: str, document: dict[str, Any]) -> str:
     """The sentence over a month whose figures are those that were filed."""
     filed = [each["number"] for each in document["restated"]]
-    last = f"restatement {filed[-1]}" if filed else "it was closed"
-    return (
-        f"{words.month_name(month)} was closed on {document['closed']['at'][:10]};"
-        f" its figures are as {'in ' if filed else ''}{last}."
-    )
+    last = f"as in restatement {filed[-1]}" if filed else "as filed then"
+    closed_on = document["closed"]["at"][:10]
+    return f"{words.month_name(month)} was closed on {closed_on}; its figures are {last}."
 
 
 def otherwise(month: str, document: dict[str, Any], now: dict[str, Any]) -> str:
     """The sentence over a month whose books have changed since they were filed."""
     told = {each["figure"]: each for each in now["figures"]}
-    count = len(told)
-    changed = "1 figure has" if count == 1 else f"{count:,} figures have"
+    parts = [
+        words.count(rows, "row") + f" by {name.replace('_', ' ')}"
+        for name, rows in now["groups"].items()
+    ]
+    if told:
+        parts.insert(0, words.count(len(told), "figure"))
+    changed = " and ".join(parts) or "its books"
     total = ""
     if TOTAL in told:
         old, new = (words.cents(told[TOTAL][each]) for each in ("old", "new"))
@@ -55,7 +58,7 @@ def otherwise(month: str, document: dict[str, Any], now: dict[str, Any]) -> str:
     command = invocation(loaders.config_path())
     closed_on = document["closed"]["at"][:10]
     return (
-        f"{words.month_name(month)} was closed on {closed_on}. Since it was last filed"
+        f"{words.month_name(month)} was closed on {closed_on}. Since it was last filed,"
         f" {changed} changed{total}; this page shows the books as they stand now.{why}"
         f" `{command} report {month}` tells the month as it was closed, and"
         f" `{command} close {month} --restate` files the change."

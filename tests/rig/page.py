@@ -8,6 +8,7 @@ asks 1 per million in and 3 per million out: 7 USD, 3.50 per million, 737 USD le
 import json
 from pathlib import Path
 
+import streamlit as st
 from rig.ledger import attempt
 
 from collector.store import Store
@@ -36,6 +37,12 @@ input = "1"
 cache_read = "0"
 output = "3"
 """
+
+
+def forget_all() -> None:
+    """Drop whatever the pages have cached."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
 
 
 def write_settings(folder: Path, *tables: str, name: str = "desk", listen: str = "") -> Path:
