@@ -4,14 +4,12 @@ import hmac
 import ipaddress
 import socket
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from collector.settings import SettingsError
 
 TOKEN_MIN = 16
-HOST_CHARS = 260  # a name has 253 at most
 
 
 def address(listen: str) -> tuple[str, int]:
@@ -90,18 +88,14 @@ def refuse_rebound(told: Sequence[str]) -> str | None:
     """Why these Host headers are refused where only this machine can connect; the port may be a
     tunnel's. A web page that has rebound its own name to a loopback address still tells that
     name; a client that tells none is no browser."""
-    if all(len(name) <= HOST_CHARS and _is_of_this_machine(name) for name in told):
-        return None
-    return "This Host is not served here: use localhost or a loopback address."
-
-
-@lru_cache(maxsize=256)
-def _is_of_this_machine(told: str) -> bool:
-    try:
-        host = urlsplit(f"//{told}").hostname
-    except ValueError:
-        return False
-    return host is not None and is_loopback(host)
+    for name in told:
+        try:
+            host = urlsplit(f"//{name}").hostname
+        except ValueError:
+            host = None
+        if host is None or not is_loopback(host):
+            return "This Host is not served here: use localhost or a loopback address."
+    return None
 
 
 def refuse_host(told: Sequence[str], allowed: frozenset[str]) -> str | None:

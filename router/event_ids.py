@@ -2,6 +2,7 @@
 
 import secrets
 import threading
+import uuid
 
 from collector.clock import now_ns
 
@@ -23,6 +24,6 @@ class EventIds:
         with self._lock:
             self._last = max(self._last + 1, (now_ns() // 1_000_000) << 12)
             millisecond, count = self._last >> 12, self._last & 0xFFF
+        high = millisecond << 16 | 0x7000 | count
         low = 0b10 << 62 | secrets.randbits(62)
-        digits = f"{millisecond:012x}7{count:03x}{low:016x}"
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+        return str(uuid.UUID(int=high << 64 | low))

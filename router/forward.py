@@ -145,8 +145,10 @@ class Passed(web.StreamResponse):
         await self._drained()
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """End the body, once."""
+        """End the body, once, after its last bytes."""
         if not self._ended:
+            if data:
+                await self.write(data)
             self._ended = True
             if self._chunked_body:
                 self._put(b"0\r\n\r\n")

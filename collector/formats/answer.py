@@ -23,7 +23,7 @@ from collector.formats import (
 )
 from collector.formats.body import Body
 from collector.formats.heard import Heard
-from collector.formats.usage import Usage, count, name
+from collector.formats.usage import Usage, count, known, name
 
 DECODED_BYTES = 256 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
@@ -220,8 +220,8 @@ class Observer:
         told.response_id = told.response_id or heard.response_id
         told.model = told.model or heard.model
         told.finish_reason = heard.finish_reason or told.finish_reason
-        told.generation_ns = _known(heard.generation_ns, told.generation_ns)
-        told.wait_ns = _known(heard.wait_ns, told.wait_ns)
+        told.generation_ns = known(heard.generation_ns, told.generation_ns)
+        told.wait_ns = known(heard.wait_ns, told.wait_ns)
         if self.streamed and self._counts_chunks and heard.token:
             self._note_token(at_ns, heard.text_bytes)
         if heard.usage.source != "missing":
@@ -277,8 +277,8 @@ class Observer:
     def _note_metrics(self, told: dict[str, Any]) -> None:
         """vLLM's `metrics` of one request: times in ms, null where there are several choices."""
         wait_ns, generation_ns = _ns(told.get("queue_time_ms")), _ns(told.get("generation_time_ms"))
-        self._told.wait_ns = _known(wait_ns, self._told.wait_ns)
-        self._told.generation_ns = _known(generation_ns, self._told.generation_ns)
+        self._told.wait_ns = known(wait_ns, self._told.wait_ns)
+        self._told.generation_ns = known(generation_ns, self._told.generation_ns)
 
     def _total(self) -> Usage:
         """What was told, and the chunks that came after it: an aborted stream tells no end."""
@@ -309,10 +309,6 @@ _STREAMS: dict[str, Callable[[], sse.Reader | ndjson.Reader]] = {
     "text/event-stream": sse.Reader,
     "application/x-ndjson": ndjson.Reader,
 }
-
-
-def _known(new: int | None, old: int | None) -> int | None:
-    return old if new is None else new
 
 
 def _ns(milliseconds: Any) -> int | None:

@@ -7,7 +7,7 @@ one counts. SGLang puts `reasoning_tokens` at the top level.
 
 from typing import Any
 
-from collector.formats.usage import Usage, count, numbers, part
+from collector.formats.usage import Usage, count, known, numbers, part
 
 # Whichever of these is not empty in a delta means that the engine emitted something.
 _DELTA_FIELDS = (
@@ -67,5 +67,4 @@ def _rest(told: dict[str, Any], prompt: int | None) -> int | None:
 
 
 def _either(first: Any, second: Any) -> int | None:
-    known = count(first)
-    return count(second) if known is None else known
+    return known(count(first), count(second))

@@ -36,11 +36,8 @@ class Reader:
         *ended, rest = chunk.split(b"\n")
         payloads: list[bytes] = []
         for part in ended:
-            if self._line or self._line_too_long or len(part) > self._limit_bytes:
-                self._extend(part)
-                self._end_line(payloads)
-            else:
-                self._take_line(part, payloads)
+            self._extend(part)
+            self._end_line(payloads)
         self._extend(rest)
         return payloads
 
@@ -67,9 +64,6 @@ class Reader:
             return
         line = bytes(self._line)
         self._line.clear()
-        self._take_line(line, payloads)
-
-    def _take_line(self, line: bytes, payloads: list[bytes]) -> None:
         if self._at_start:
             self._at_start = False
             line = line.removeprefix(_BOM)

@@ -34,20 +34,21 @@ class Usage:
     def filled_from(self, other: "Usage") -> "Usage":
         """This usage, with what it does not know taken from `other`; both raws side by side."""
         return Usage(
-            _known(self.input_tokens, other.input_tokens),
-            _known(self.cache_read_tokens, other.cache_read_tokens),
-            _known(self.cache_write_tokens, other.cache_write_tokens),
-            _known(self.output_tokens, other.output_tokens),
-            _known(self.reasoning_tokens, other.reasoning_tokens),
-            _known(self.draft_tokens, other.draft_tokens),
-            _known(self.draft_accepted_tokens, other.draft_accepted_tokens),
+            known(self.input_tokens, other.input_tokens),
+            known(self.cache_read_tokens, other.cache_read_tokens),
+            known(self.cache_write_tokens, other.cache_write_tokens),
+            known(self.output_tokens, other.output_tokens),
+            known(self.reasoning_tokens, other.reasoning_tokens),
+            known(self.draft_tokens, other.draft_tokens),
+            known(self.draft_accepted_tokens, other.draft_accepted_tokens),
             other.source if self.source == "missing" else self.source,
             {**(other.raw or {}), **(self.raw or {})} or None,
         )
 
 
-def _known(own: int | None, other: int | None) -> int | None:
-    return other if own is None else own
+def known(first: int | None, second: int | None) -> int | None:
+    """The first figure, or the second where the first is not known."""
+    return second if first is None else first
 
 
 def count(value: Any) -> int | None:
