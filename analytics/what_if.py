@@ -19,8 +19,7 @@ from analytics.periods import Period
 from analytics.shelf import Shelf
 from analytics.used_day import beside, used_day
 from analytics.utilization import best_peaks, layers, per_mtok_nano
-
-NAMES = ("hours_per_day", "hardware_price", "price_per_kwh")
+from collector.scenarios import CHANGES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +119,7 @@ def figures(day: UsedDay, headline_nano: int | None, change: Change) -> dict[str
     cost, bill = (_nano(amount * told.days) for amount in (told.cost, told.bill))
     known = headline_nano is not None
     return {
-        **{name: _then(getattr(was, name), getattr(change, name)) for name in NAMES},
+        **{name: _then(getattr(was, name), getattr(change, name)) for name in CHANGES},
         "full_nano_per_mtok": _per_mtok(told.cost * told.days, tokens),
         "bill_nano_per_mtok": _per_mtok(told.bill * told.days, tokens) if known else None,
         "cost_nano": cost,
@@ -131,7 +130,7 @@ def figures(day: UsedDay, headline_nano: int | None, change: Change) -> dict[str
 
 
 def parsed(texts: Mapping[str, str]) -> Change:
-    """A change from decimal texts by `NAMES`; what is left out stays."""
+    """A change from decimal texts by `CHANGES`; what is left out stays."""
     return Change(**{name: Fraction(text) for name, text in texts.items()})
 
 

@@ -16,7 +16,7 @@ ABOVE = "the sliders above"
 
 @dataclass(frozen=True, kw_only=True)
 class Slider:
-    """A slider over one figure of `what_if.NAMES`: its reach, and where it stands unless moved."""
+    """A slider over one of `scenarios.CHANGES`: its reach, and where it stands unless moved."""
 
     name: str
     label: str

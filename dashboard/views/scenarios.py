@@ -5,6 +5,7 @@ its own (`collector.scenarios`).
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -47,24 +48,24 @@ def show(
     told = figures(day, headline, parsed(moved))
     _tiles(told, sheet, currency)
     try:
-        kept = scenarios.kept(_config())
+        stored = scenarios.kept(_config())
     except SettingsError as error:
         st.error(plain(f"{error}."))
         return
     _keep(moved, drawn, month)
     _trouble()
-    if kept:
-        now = {ABOVE: parsed(moved)} if moved and not _among(moved, kept) else {}
-        named = {each.name: parsed(_texts(each)) for each in kept}
+    if stored:
+        now = {ABOVE: parsed(moved)} if moved and not _among(moved, stored) else {}
+        named = {each.name: parsed(_texts(each)) for each in stored}
         rows = {MEASURED: Change(), **now, **named}
         _beside(
             {name: figures(day, headline, change) for name, change in rows.items()},
             sheet["sheet"], currency, colours,
         )  # fmt: skip
-        _manage(kept, drawn, month)
+        _manage(stored, drawn, month)
 
 
-def _config() -> Any:
+def _config() -> Path:
     return (loaders.config_path() or DEFAULT).absolute()
 
 
@@ -74,8 +75,8 @@ def _texts(scenario: Scenario) -> dict[str, str]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _among(moved: Mapping[str, str], kept: list[Scenario]) -> bool:
-    return any(parsed(_texts(each)) == parsed(moved) for each in kept)
+def _among(moved: Mapping[str, str], stored: list[Scenario]) -> bool:
+    return any(parsed(_texts(each)) == parsed(moved) for each in stored)
 
 
 def _asked() -> dict[str, float]:
@@ -209,14 +210,14 @@ def _beside(told: Mapping[str, dict[str, Any]], api: str, currency: str, colours
         st.caption(f"The line is the same requests at {plain(api)}: {words.headline(there)}.")
 
 
-def _manage(kept: list[Scenario], drawn: list[Slider], month: str) -> None:
+def _manage(stored: list[Scenario], drawn: list[Slider], month: str) -> None:
     """Show one on the sliders, rename it, delete it."""
-    names = [each.name for each in kept]
+    names = [each.name for each in stored]
     if st.session_state.get(CHOSEN) not in names:
         st.session_state.pop(CHOSEN, None)
     with st.container(horizontal=True, vertical_alignment="bottom", key="manage_scenario"):
         chosen = st.selectbox("Scenario", names, key=CHOSEN, width=240)
-        (one,) = [each for each in kept if each.name == chosen]
+        (one,) = [each for each in stored if each.name == chosen]
         st.button("Show on the sliders", on_click=_to, args=(_texts(one), drawn, month))
         st.button("Delete", on_click=_do, args=(scenarios.delete, _config(), chosen))
         st.text_input("New name", key=NEW_NAME, max_chars=scenarios.NAME_MOST, width=240)
