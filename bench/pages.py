@@ -26,6 +26,10 @@ from dashboard.pages import PAGES
 # What answers a page's question first, where that is no figure in large type.
 FIRST = {"requests": "[data-testid=stDataFrame]", "settings": "[data-testid=stHeading]"}
 LONGEST_MS = 300_000
+# The client drops the key while it takes the page for one that is still being drawn; what the
+# server told last reaches it only after the charts before.
+AT_REST = """() => document.querySelector('.stApp').dataset.testScriptState === 'notRunning'
+  && [...document.querySelectorAll('.stVegaLiteChart')].every(e => e.querySelector('svg'))"""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ class _Visit:
 
     def drawn_again(self) -> float:
         """Seconds from a key that asks for it until the server has told the last of it."""
+        self.tab.wait_for_function(AT_REST, timeout=LONGEST_MS)
         due = self._runs + 1
         start = time.perf_counter()
         self.tab.keyboard.press("r")

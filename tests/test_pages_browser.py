@@ -13,6 +13,7 @@ from rig import month_page, page
 from rig.browser import CLIPPED, OVERLAPS, SCROLLED, Visit, chromium, served
 from test_routing_page import events as decided
 
+from analytics.render import table
 from dashboard import words
 
 LAST_WORDS = "Every figure as CSV"
@@ -80,3 +81,28 @@ def test_the_pages_fit_and_keep_the_month(
         hosts = {urlsplit(u).hostname for u in visit.asked if not u.startswith(("data:", "blob:"))}
         assert hosts == {"127.0.0.1"}
         assert visit.complaints == []
+
+
+@pytest.mark.parametrize("name", ["Cost", "Utilization", "Routing"])
+def test_every_figure_is_saved_as_a_file(
+    browser: Browser, address: str, config: Path, name: str
+) -> None:
+    document = month_page.document(config)
+    groups, currency = document["groups"], document["currency"]
+    told = {
+        "Cost": ("cost-by-project", table.as_wide_table(groups["project"], currency)),
+        "Utilization": ("cards", table.as_wide_table(groups["card"], currency)),
+        "Routing": (
+            "routing",
+            table.as_table({"routing": document["routing"], "currency": currency}),
+        ),
+    }
+    file, figures = told[name]
+    with closing(Visit(browser)) as visit:
+        visit.page.goto(f"{address}/{name.lower()}?month={page.MONTH}")
+        button = visit.page.get_by_role("button", name=LAST_WORDS)
+        button.wait_for(timeout=60_000)
+        with visit.page.expect_download(timeout=60_000) as saved:
+            button.click()
+        assert saved.value.suggested_filename == f"{file}-{page.MONTH}.csv"
+        assert saved.value.path().read_text(encoding="utf-8") == figures

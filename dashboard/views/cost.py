@@ -137,7 +137,7 @@ def figures(
     )
     st.download_button(
         "Every figure as CSV",
-        table.as_wide_table(groups, month["currency"]),
+        lambda: table.as_wide_table(groups, month["currency"]),
         file_name=f"cost-by-{by}-{month['period']['name']}.csv",
         mime="text/csv",
         on_click="ignore",

@@ -40,7 +40,7 @@ def show(told: Overview, _trend: list[dict[str, Any]], settings: Settings) -> No
         policies(month["routing"])
     st.download_button(
         "Every figure as CSV",
-        table.as_table({"routing": month["routing"], "currency": month["currency"]}),
+        lambda: table.as_table({"routing": month["routing"], "currency": month["currency"]}),
         file_name=f"routing-{month['period']['name']}.csv",
         mime="text/csv",
         on_click="ignore",

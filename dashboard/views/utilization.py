@@ -177,7 +177,7 @@ def cards(month: dict[str, Any], names: dict[str, str]) -> None:
     st.dataframe(frame, hide_index=True, column_config=config, placeholder=words.UNKNOWN)
     st.download_button(
         "Every figure as CSV",
-        table.as_wide_table(groups, month["currency"]),
+        lambda: table.as_wide_table(groups, month["currency"]),
         file_name=f"cards-{month['period']['name']}.csv",
         mime="text/csv",
         on_click="ignore",
