@@ -64,6 +64,16 @@ def even(found: Told) -> Rows:
     return rows
 
 
+def what_ifs(found: Told) -> Rows:
+    """The month's price and those under what-ifs as bars, and the bill's across all of them."""
+    there = found["sheet"]["headline_nano_per_mtok"]
+    rows: Rows = [{"price": there / NANO, "text": headline(there), "at": found["sheet"]["sheet"]}]
+    for each in found["what_ifs"]:
+        nano = each["price_nano"]
+        rows.append({"scenario": each["scenario"], "price": nano / NANO, "text": headline(nano)})
+    return rows
+
+
 TABLE = (
     "sheets",
     {
@@ -76,11 +86,26 @@ TABLE = (
         "not priced": "{unpriced_requests}",
     },
 )
+WHAT_IFS = (
+    "what_ifs",
+    {
+        "scenario": "{scenario}",
+        "hours": "{hours}",
+        "hardware": "{hardware}",
+        "kwh": "{kwh}",
+        "price": "{price_nano:units}",
+        "cost": "{cost_nano:units}",
+        "bill": "{bill_nano:units}",
+        "saved": "{saved_nano:units}",
+        "even": "{even}",
+    },
+)
 CHARTS = {
     "Bills of each price sheet without a cache, with the same hits and simulated, beside own full "
     "and marginal cost": bills,
     "Savings added up month by month since the purchase, against full and marginal cost": payback,
     "Full price per million output tokens by active hours a day, and the API's bill": even,
+    "Full price per million output tokens of each scenario, and the API's as a line": what_ifs,
 }
 ALWAYS = {
     "USD per million output tokens, at least": "{per_mtok_nano.full:headline}",
@@ -126,13 +151,14 @@ CHEAP = Place(
         "marginal cost as far as known.",
         "At {by_hours.here_hours:daily} active hours a day, and at any other number, {sheet.sheet} "
         "costs less.",
+        "The line is the same requests at {sheet.sheet}: {sheet.headline_nano_per_mtok:headline}.",
         "- Output-only, as people quote prices: {sheet.output_only_nano_per_mtok:headline} USD per "
         "million output tokens. The bills above are for the input, too.",
         "- The cache was simulated for {sheet.simulated_requests:count} of "
         "{sheet.priced_requests:count} requests; the others told no prefixes and take the hits as "
         "here.",
     ],
-    tables=[TABLE],
+    tables=[TABLE, WHAT_IFS],
     charts=CHARTS,
     layout=(*LAYOUT, "from", "to"),
 )  # fmt: skip
@@ -162,10 +188,11 @@ DEAR = Place(
         "saved against marginal cost as far as known.",
         "The rig works {by_hours.here_hours:daily} active hours a day; from "
         "**{sheet.break_even.hours_per_day:one}** on it would be cheaper than {sheet.sheet}.",
+        "The line is the same requests at {sheet.sheet}: {sheet.headline_nano_per_mtok:headline}.",
         "- Output-only, as people quote prices: {sheet.output_only_nano_per_mtok:headline} USD per "
         "million output tokens. The bills above are for the input, too.",
     ],
-    tables=[TABLE],
+    tables=[TABLE, WHAT_IFS],
     charts=CHARTS,
     layout=(*LAYOUT, "from", "to"),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import tomllib
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from places import common, cost, routing
 from rig import month_page, page
 from rig.ledger import attempt, engine
-from rig.units import printed
+from rig.units import UNITS, printed
 from test_routing_page import events as decided
 
 from analytics.comparison import answered
@@ -18,6 +19,7 @@ from analytics.publish import published
 from analytics.render import rows
 from analytics.sql import ask
 from collector.clock import to_ns
+from collector.scenarios import Scenario, save
 from collector.settings import load
 
 NOW_NS = to_ns(dt.datetime(2026, 11, 8, 12, 0, tzinfo=dt.UTC))
@@ -45,14 +47,26 @@ sheets = ["deepseek/deepseek-v4.1-flash"]
 [slo]
 ttft_p95_seconds = 2.0
 """
+# What-ifs that were kept, and what the settings file would say under them.
+HOURS, KWH_UJ, NANO = "2", 3.6e12, common.NANO
+COLUMN = {"hardware_price": "hardware", "price_per_kwh": "kwh"}
+WHAT_IFS = {
+    "dearer machine": ({"hardware_price": "70128"}, ('"35064"', '"70128"')),
+    "dearer power": ({"price_per_kwh": "0.4"}, ('"0.20"', '"0.4"')),
+}
 
 
 def write(folder: Path) -> Path:
-    """A morning of work, decisions and a queue on October's last day, and some in November."""
+    """A morning of work, decisions and a queue on October's last day, and some in November; and
+    three what-ifs of it."""
     slots = [engine(f"on-{card}", 0, "up", slots=n) for card, n in (("A", 2), ("B", 1))]
     later = attempt("later", 30 * DAY_S, 30 * DAY_S + 900, output_tokens=700)
     told = [*month_page.events(), *slots, *decided(26 * DAY_S), later]
-    return month_page.write(folder, page.PRICES, TABLES, told=told)
+    config = month_page.write(folder, page.PRICES, TABLES, told=told)
+    save(config, Scenario(name="longer days", hours_per_day=HOURS))
+    for name, (change, _) in WHAT_IFS.items():
+        save(config, Scenario(name=name, **change))
+    return config
 
 
 @cache
@@ -139,12 +153,73 @@ def decisions(config: Path) -> dict[str, Any]:
     }
 
 
-def beside(config: Path, name: str) -> dict[str, Any]:
-    """What `rigledger compare --json` prints of October, and one of its sheets."""
+@cache
+def comparison(config: Path) -> dict[str, Any]:
+    """What `rigledger compare --json` prints of October."""
     found: dict[str, Any] = json.loads(answered(config, "2026-10", "2026-10", [], as_json=True))
+    return found
+
+
+def compared(config: Path, name: str) -> dict[str, Any]:
+    """A comparison, and one of its sheets."""
+    found = comparison(config)
     (sheet,) = (each for each in found["sheets"] if each["sheet"] == name)
     (line,) = (each for each in found["since_purchase"] if each["sheet"] == name)
     return found | {"sheet": sheet, "line": line, "last": line["months"][-1]}
+
+
+def beside(config: Path, name: str) -> dict[str, Any]:
+    """The comparison, and beside it what it would tell under each what-if."""
+    found = compared(config, name)
+    told = report(config, "2026-10")
+    drawn = told["energy_uj"]
+    was = what_if("as measured", found) | {
+        "hours": found["by_hours"]["here_hours"],
+        "hardware": 35064,
+        "kwh": told["cost_nano"]["energy"] / NANO / ((drawn["cards"] + drawn["host"]) / KWH_UJ),
+    }
+    rows = [was, was | longer(found)]
+    for what, (change, (before, after)) in WHAT_IFS.items():
+        other = config.with_name(f"{what}.toml")
+        other.write_text(config.read_text().replace(before, after), encoding="utf-8")
+        changes = {COLUMN[which]: float(value) for which, value in change.items()}
+        rows.append(was | what_if(what, compared(other, name)) | changes)
+    return found | {"what_ifs": rows}
+
+
+def what_if(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """A comparison as a what-if."""
+    sheet = found["sheet"]
+    return {
+        "scenario": name,
+        "price_nano": found["per_mtok_nano"]["full"],
+        "cost_nano": found["cost_nano"]["full"],
+        "bill_nano": sheet["headline_nano"],
+        "saved_nano": sheet["savings_full_nano"],
+        "even": even(sheet["break_even"]),
+    }
+
+
+def longer(found: dict[str, Any]) -> dict[str, Any]:
+    """More hours of the same work: it, its bill and its electricity beyond idle grow with them;
+    where both meet stays. The price is on the curve."""
+    hours, cost = found["by_hours"], found["cost_nano"]
+    times = Fraction(HOURS) / Fraction(hours["here_hours"])
+    all_nano, bill = cost["full"] + (times - 1) * cost["marginal"], found["sheet"]["headline_nano"]
+    (price,) = (p["full_nano_per_mtok"] for p in hours["points"] if p["hours"] == float(HOURS))
+    return {
+        "scenario": "longer days",
+        "hours": float(HOURS),
+        "price_nano": price,
+        "cost_nano": float(all_nano),
+        "bill_nano": float(bill * times),
+        "saved_nano": float(bill * times - all_nano),
+    }
+
+
+def even(meet: dict[str, Any]) -> str:
+    """Where own cost and the bill meet, in hours a day."""
+    return str(UNITS["one"](meet["hours_per_day"]) if meet["verdict"] == "at" else meet["verdict"])
 
 
 def attempts(config: Path) -> list[dict[str, Any]]:
