@@ -7,14 +7,15 @@ from typing import Any, cast
 
 import msgspec
 
-from analytics.books import DAY_NS, LOOKBACK_NS, around_ns
 from analytics.charges import charges
+from analytics.fingerprints import RULES
 from analytics.identities import BrokenIdentity
 from analytics.month import account
 from analytics.periods import Period
 from analytics.prices.catalogue import Catalogue, NoSuchSheet
+from analytics.record import DAY_NS, LOOKBACK_NS, around_ns
 from analytics.restate import kept, restatement
-from analytics.shelf import PEAK_DAYS_NS, RULES, Shelf
+from analytics.shelf import PEAK_DAYS_NS, Shelf
 from collector.clock import from_ns as instant
 from collector.closed import ClosingRefused, Filed
 from collector.settings import Settings

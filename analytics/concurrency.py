@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analytics.books import Books
 from analytics.intervals import Ints, clip, distinct, inside, union
+from analytics.record import Record
 
 Levels = dict[str, Any]  # at_once_ns by the number of requests as text, unknown_ns, slots
 
 
-def concurrency(books: Books, from_ns: int, to_ns: int) -> dict[str, Levels]:
+def concurrency(record: Record, from_ns: int, to_ns: int) -> dict[str, Levels]:
     """For each pool of the rig the time within a span by the number of requests there, whether
     they wait or compute.
 
@@ -20,18 +20,18 @@ def concurrency(books: Books, from_ns: int, to_ns: int) -> dict[str, Levels]:
     unknown_ns while any of them had no witness. slots: those of the pool's engines at the span's
     end, None where one never told.
     """
-    pools = sorted({pool for card in books.cards for pool in card.pools})
-    return {pool: _levels(books, pool, from_ns, to_ns) for pool in pools}
+    pools = sorted({pool for card in record.cards for pool in card.pools})
+    return {pool: _levels(record, pool, from_ns, to_ns) for pool in pools}
 
 
-def _levels(books: Books, pool: str, from_ns: int, to_ns: int) -> Levels:
-    cards = [card for card in books.cards if pool in card.pools]
-    own = books.states.filter(pl.col("card").is_in([card.uuid for card in cards]))
+def _levels(record: Record, pool: str, from_ns: int, to_ns: int) -> Levels:
+    cards = [card for card in record.cards if pool in card.pools]
+    own = record.states.filter(pl.col("card").is_in([card.uuid for card in cards]))
     served = clip(_spans(own), from_ns, to_ns)
     unseen = clip(_spans(own.filter(state="unknown")), from_ns, to_ns)
     # An odd attempt that was sent on after its end was never there.
     there = pl.col("pool") == pool, pl.col("end_ns") > pl.col("start_ns"), pl.col("card_no") == 0
-    rows = books.rows.filter(there)
+    rows = record.rows.filter(there)
     starts, ends = (np.sort(rows[column].to_numpy()) for column in ("start_ns", "end_ns"))
     edges = distinct(np.concatenate([starts, ends, served.ravel(), unseen.ravel()]))
     at, length = edges[:-1], np.diff(edges)
@@ -40,7 +40,7 @@ def _levels(books: Books, pool: str, from_ns: int, to_ns: int) -> Levels:
     seen = inside(served, at) & ~blank
     levels = np.zeros(int(count.max(initial=0)) + 1, dtype=np.int64)
     np.add.at(levels, count[seen], length[seen])
-    slots = slots_at(books, pool, to_ns)
+    slots = slots_at(record, pool, to_ns)
     return {
         "at_once_ns": {str(n): int(ns) for n, ns in enumerate(levels) if ns},
         "unknown_ns": int(length[blank].sum()),
@@ -52,11 +52,11 @@ def _spans(states: pl.DataFrame) -> Ints:
     return union(states["start_ns"].to_numpy(), states["end_ns"].to_numpy())
 
 
-def slots_at(books: Books, pool: str, at_ns: int) -> list[int] | None:
+def slots_at(record: Record, pool: str, at_ns: int) -> list[int] | None:
     """What each engine of a pool told last of its slots before an instant, most first; None where
     one never told."""
-    own = [name for name, engine in books.assigned.items() if engine.pool_name == pool]
-    last = [[n for since, n in books.slots.get(name, ()) if since < at_ns][-1:] for name in own]
+    own = [name for name, engine in record.assigned.items() if engine.pool_name == pool]
+    last = [[n for since, n in record.slots.get(name, ()) if since < at_ns][-1:] for name in own]
     return sorted((n for (n,) in last), reverse=True) if all(last) else None
 
 

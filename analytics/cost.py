@@ -21,9 +21,9 @@ MONEY = {"line": pl.String, "category": pl.String, "leaf": pl.Int64, "nano": pl.
 def time_leaves(segments: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     """Capacity cut to leaves: `LEAF` columns and ns; Σ ns per card and bucket is its capacity.
 
-    They stand in the order of these columns, hence of ties, and `leaf`, `cell` and `place` number
-    them, their `CELL` and their `PLACE` in it. Busy time goes to the requests by card time; what
-    none of them computed in is a busy leaf without a request (`NO_REQUEST`, kind `unattributed`).
+    They stand in the order of these columns, hence of ties, and are `numbered` in it. Busy time
+    goes to the requests by card time; what none of them computed in is a busy leaf without a
+    request (`NO_REQUEST`, kind `unattributed`).
     """
     states = _time(segments, CELL)
     taken = shares.group_by(PLACE).agg(pl.col("ns").sum().alias("taken"))
@@ -37,6 +37,12 @@ def time_leaves(segments: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     leaves = pl.concat([alone.select(*LEAF, "ns"), own.select(*LEAF, "ns")])
     # To sort by one number is a tenth of the work of sorting by five columns.
     leaves = leaves.with_columns(leaf=pl.Series(ordering(leaves, LEAF))).sort("leaf")
+    return numbered(leaves)
+
+
+def numbered(leaves: pl.DataFrame) -> pl.DataFrame:
+    """Leaves in the order of `LEAF` with the numbers of themselves, of their `CELL` and of
+    their `PLACE`: `leaf`, `cell` and `place`, each from nought."""
     moved = pl.any_horizontal(pl.col(PLACE) != pl.col(PLACE).shift(1)).fill_null(False)
     turned = (pl.col("state") != pl.col("state").shift(1)).fill_null(False)
     return leaves.with_columns(

@@ -1,47 +1,33 @@
 """A local day of the books, condensed: what every report and page of that day adds up.
 
-Built once from `Books` when the day is over, kept as Parquet beside the ledger, and rebuilt when
-news of it arrives (`daily`).
+Made of the day's `Timesheet` and the prices that the settings declare, kept as Parquet beside the
+ledger, and made again when either changes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
-from analytics import rollup, routing
-from analytics.active_gap import headroom_ns
-from analytics.books import Books
-from analytics.concurrency import concurrency
-from analytics.cost import NO_REQUEST
+from analytics import replay, rollup, routing
+from analytics.account import Capacity, Money, account
+from analytics.cost import CELL, NO_REQUEST
 from analytics.electricity import priced
-from analytics.emitted import emitted
-from analytics.evidence import GAP_PERIODS
-from analytics.intervals import clip, inside, measure, union
+from analytics.intervals import inside
 from analytics.marginal import shared
-from analytics.periods import day_at
 from analytics.rent import unwitnessed_ns
-from analytics.replay import replays
-from analytics.states import BUCKET_NS, UNASSIGNED
-from analytics.tariff import NO_RATE, Rate
-from analytics.utilization import peaks
+from analytics.states import UNASSIGNED
+from analytics.tariff import NO_RATE, Rate, Series
+from analytics.timesheet import Details, Held, Timesheet, own_number, together, within
+from analytics.wall import Wall
 from collector.settings import Settings
 
-CELL = ["card", "bucket_ns", "state"]
-DETAILS = ("costs", "ended")
 SUMS = [
     "ns", "unattributed_ns", "host_off_ns", *rollup.SPENT, "unattributed_nano",
     "known_ns", "energy_uj", "mixed_ns", "host_uj", "host_metered_uj", "host_known_ns", "wall_ns",
     *rollup.WORK, "emitted_tokens",
 ]  # fmt: skip
-
-
-class Details(Protocol):
-    """Where a day's frames by request come from: memory, or the shelf."""
-
-    def __call__(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """The columns of `costs` or `ended`; all of them where none is named."""
 
 
 @dataclass(frozen=True)
@@ -86,64 +72,55 @@ class Day:
         return self.details("ended", columns)
 
 
-@dataclass(frozen=True)
-class Held:
-    """A day's frames by request, in memory."""
-
-    frames: dict[str, pl.DataFrame]
-
-    def __call__(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """The columns of a frame."""
-        frame = self.frames[name]
-        return frame.select(columns) if columns else frame
-
-
-def split(books: Books, settings: Settings) -> list[Day]:
-    """Cut books into local days. Every leaf of the books is in exactly one day."""
-    leaves = rollup.priced(books)
-    cells = _cells(books, leaves)
+def entered(sheets: Sequence[Timesheet], settings: Settings, series: Series) -> list[Day]:
+    """The days of timesheets that meet, in the books: their time and energy at the prices that the
+    settings declare; `series` has the price series that they name."""
+    whole = together(sheets)
+    spent = account(whole, settings, series)
+    leaves = rollup.priced(whole.leaves, spent.money)
+    cells = _cells(whole, spent, leaves, pl.concat([sheet.emitted for sheet in sheets]))
     leaves = shared(leaves, cells)
     alone = pl.col("request") == NO_REQUEST
     cells = _with_unattributed(cells, leaves.filter(alone))
     leaves = leaves.filter(~alone)
-    ended = rollup.ended(books)
     days = []
-    for name, start, end in _spans(books, settings):
-        own, worked = (_within(frame, "bucket_ns", start, end) for frame in (cells, leaves))
-        costs = rollup.costs(worked, books)
-        over = _within(ended, "end_ns", start, end)
-        routed = routing.of_day(books, own, worked, over, (start, end))
-        judged = replays(books, own, start, end) if settings.slo.ttft_p95_ms is not None else {}
-        days.append(
-            Day(
-                name=name,
-                from_ns=start,
-                to_ns=end,
-                cells=own,
-                work=rollup.work(costs),
-                tallies=rollup.tallies(over),
-                ends=rollup.ends(over),
-                facts={
-                    **_facts(books, settings, start, end),
-                    "replays": judged,
-                    "routing": routed,
-                },
-                details=Held({"costs": costs, "ended": over}),
-            )
-        )
+    for number, sheet in enumerate(sheets):
+        own, worked = (within(frame, sheet) for frame in (cells, leaves))
+        worked = worked.with_columns(request=own_number(number))
+        days.append(_day(sheet, own, worked, _facts(sheet, spent, settings)))
     return days
 
 
-def _spans(books: Books, settings: Settings) -> Iterator[tuple[str, int, int]]:
-    start = books.from_ns
-    while start < books.to_ns:
-        day = day_at(start, settings.zone)
-        end = min(day.to_ns, books.to_ns)
-        yield day.name, start, end
-        start = end
+def _day(
+    sheet: Timesheet, cells: pl.DataFrame, leaves: pl.DataFrame, facts: Mapping[str, Any]
+) -> Day:
+    costs = rollup.costs(leaves, sheet.requests, sheet.cards)
+
+    def details(name: str, columns: Sequence[str]) -> pl.DataFrame:
+        source = Held({"costs": costs}) if name == "costs" else sheet.details
+        return source(name, columns)
+
+    return Day(
+        name=sheet.name,
+        from_ns=sheet.from_ns,
+        to_ns=sheet.to_ns,
+        cells=cells,
+        work=rollup.work(costs),
+        tallies=sheet.tallies,
+        ends=sheet.ends,
+        facts={
+            **sheet.facts,
+            **facts,
+            "replays": replay.priced(sheet.facts["replays"], cells, sheet.cards),
+            "routing": routing.of_day(sheet, cells, leaves),
+        },
+        details=details,
+    )
 
 
-def _cells(books: Books, leaves: pl.DataFrame) -> pl.DataFrame:
+def _cells(
+    whole: Capacity, spent: Money, leaves: pl.DataFrame, emitted: pl.DataFrame
+) -> pl.DataFrame:
     alone = pl.col("request") == NO_REQUEST
     none = pl.when(alone & (pl.col("state") == "busy"))
     sums = leaves.with_columns(
@@ -153,30 +130,29 @@ def _cells(books: Books, leaves: pl.DataFrame) -> pl.DataFrame:
     summed = ["ns", *rollup.SPENT, "unattributed_ns", "unattributed_nano"]
     time = sums.group_by(CELL).agg(pl.col(summed).sum())
     length = pl.col("end_ns") - pl.col("start_ns")
-    off = books.states.group_by(CELL).agg(
+    off = whole.segments.group_by(CELL).agg(
         length.filter("host_off").sum().alias("host_off_ns"),
     )
-    cards = books.card_energy.rename({"ns": "known_ns"})
+    cards = whole.card_energy.rename({"ns": "known_ns"})
     told = pl.col("energy_uj").is_not_null()
-    host = books.host_energy.places.group_by(CELL).agg(
+    host = spent.host_energy.places.group_by(CELL).agg(
         pl.col("energy_uj").sum().alias("host_uj"),
         pl.col("energy_uj").filter("metered").sum().alias("host_metered_uj"),
         pl.col("ns").filter(told).sum().alias("host_known_ns"),
         pl.col("ns").filter("metered").sum().alias("wall_ns"),
     )
     work = rollup.by_kind(leaves.filter(~alone), CELL[:2])
-    tokens = _within(emitted(books.rows, books.cards), "bucket_ns", books.from_ns, books.to_ns)
     # A request of no length puts out its tokens in no time.
-    done = work.join(tokens, on=CELL[:2], how="full", coalesce=True)
+    done = work.join(emitted, on=CELL[:2], how="full", coalesce=True)
     cells = time.join(done.with_columns(state=pl.lit("busy")), on=CELL, how="full", coalesce=True)
     for more in (off, cards, host):
         cells = cells.join(more, on=CELL, how="left")
     cells = cells.with_columns(pl.col(SUMS).fill_null(0))
-    cells = cells.join(rollup.pools(books), on="card", how="left")
-    return _rated(cells, books.rates).sort(CELL)
+    cells = cells.join(rollup.pools(whole.cards), on="card", how="left")
+    return _rated(cells, spent.rates).sort(CELL)
 
 
-def _rated(cells: pl.DataFrame, rates: dict[int, Rate]) -> pl.DataFrame:
+def _rated(cells: pl.DataFrame, rates: Mapping[int, Rate]) -> pl.DataFrame:
     """Add what follows from the tariff: marginal_nano, unpriced_uj and carbon_ug."""
     whole = [
         (rates.get(at, NO_RATE), uj)
@@ -198,51 +174,26 @@ def _with_unattributed(cells: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
     return cells.with_columns(pl.col("unattributed_marginal_nano").fill_null(0))
 
 
-def _facts(books: Books, settings: Settings, start: int, end: int) -> dict[str, Any]:
-    unknown = _within(books.states.filter(state="unknown"), "start_ns", start, end)
-    gaps = union(unknown["start_ns"].to_numpy(), unknown["end_ns"].to_numpy())
-    every = pl.concat([books.intervals, books.metered])
-    resets = _within(every.filter("reset"), "at_ns", start, end)
-    found = peaks(books.cards, books.rows, start, end)
-    alone = _within(books.unassigned, "bucket_ns", start, end)
+def _facts(sheet: Timesheet, spent: Money, settings: Settings) -> dict[str, Any]:
+    alone = within(spent.unassigned, sheet).group_by("category").agg(pl.col("nano").sum())
+    nano = dict(alone.iter_rows())
+    places, buckets = spent.host_energy.places, spent.host_energy.buckets
     return {
-        "unassigned_nano": {
-            name: int(alone.filter(category=name)["nano"].sum()) for name in rollup.CATEGORIES
-        },
-        "unassigned": _unassigned(books, start, end),
-        "rent_unknown_ns": unwitnessed_ns(
-            settings, books.evidence.host_known, books.evidence.host_off, start, end
-        ),
-        "up_ns": _up_ns(books, settings, start, end),
-        "resets": len(resets),
-        "pending_ns": _pending_ns(books, end),
-        "recalls": not books.attempts.filter(pl.col("prefix").list.len() > 0).is_empty(),
-        **_host(books, start, end),
-        "clock_steps": [step for step in books.host.steps if start <= step[0] < end],
-        "headroom_ns": headroom_ns(
-            books.evidence, books.states, settings.usage.active_gap_ns, start, end
-        ),
-        "concurrency": concurrency(books, start, end),
-        "gaps": [[int(a), int(b)] for a, b in gaps],
-        "peaks": {card: peak.as_dict() for card, peak in found.items()},
+        "unassigned_nano": {name: nano.get(name, 0) for name in rollup.CATEGORIES},
+        "unassigned": _unassigned(within(places, sheet), spent.rates),
+        "rent_unknown_ns": unwitnessed_ns(settings, sheet.seen, sheet.from_ns, sheet.to_ns),
+        **_host(within(buckets, sheet), sheet.wall),
     }
 
 
-def _up_ns(books: Books, settings: Settings, start: int, end: int) -> tuple[int, int]:
-    """How long the host was known to be up from local midnight to the start and to the end."""
-    up, midnight = books.evidence.host_up, day_at(start, settings.zone).from_ns
-    return measure(clip(up, midnight, start)), measure(clip(up, midnight, end))
-
-
-def _unassigned(books: Books, start: int, end: int) -> dict[str, int | None]:
+def _unassigned(places: pl.DataFrame, rates: Mapping[int, Rate]) -> dict[str, int | None]:
     """The energy that is known of the time without a card in service: uj (metered_uj of it by the
     wall), known_ns, unpriced_uj and carbon_ug (None where undeclared)."""
-    places = _within(books.host_energy.places, "bucket_ns", start, end)
     told = places.filter(state=UNASSIGNED).drop_nulls("energy_uj")
     drawn = (
         told.group_by("bucket_ns").agg(pl.col("energy_uj").sum()).filter(pl.col("energy_uj") != 0)
     )
-    rated = [(books.rates.get(at, NO_RATE), uj) for at, uj in drawn.iter_rows()]
+    rated = [(rates.get(at, NO_RATE), uj) for at, uj in drawn.iter_rows()]
     carbon = [rate.carbon_ug(uj) for rate, uj in rated]
     return {
         "uj": int(told["energy_uj"].sum()),
@@ -253,42 +204,24 @@ def _unassigned(books: Books, start: int, end: int) -> dict[str, int | None]:
     }
 
 
-def _host(books: Books, start: int, end: int) -> dict[str, int | None]:
+def _host(buckets: pl.DataFrame, wall: Wall) -> dict[str, int | None]:
     """Time of the rig in which it drew power and the host's part is not known (host_undeclared_ns)
     or a declared meter was silent (wall_silent_ns, and wall_constant_ns where the constant stood
     in for it); the wall's energy, what the power supply gave of it, and the cards' part of that;
     the buckets in which it told less than the cards."""
-    found = _within(books.host_energy.buckets, "bucket_ns", start, end)
     metered, told = pl.col("metered"), pl.col("energy_uj").is_not_null()
-    meant = pl.Series(inside(books.wall.declared, found["bucket_ns"].to_numpy()), dtype=pl.Boolean)
-    found = found.with_columns(meant=meant)
+    meant = pl.Series(inside(wall.declared, buckets["bucket_ns"].to_numpy()), dtype=pl.Boolean)
+    found = buckets.with_columns(meant=meant)
     silent = found.filter(~metered, "meant")
-    walls = {at: uj for at, uj in books.wall.energy_uj.items() if start <= at < end}
     return {
         "host_undeclared_ns": int(found.filter(~metered, ~told, ~pl.col("meant"))["ns"].sum()),
         "wall_silent_ns": int(silent.filter(~told)["ns"].sum()),
         "wall_constant_ns": int(silent.filter(told)["ns"].sum()),
-        "wall_uj": sum(walls.values()) if walls else None,
+        "wall_uj": sum(wall.energy_uj.values()) if wall.energy_uj else None,
         "supplied_uj": int(found["supplied_uj"].sum()),
         "wall_cards_uj": int(found["cards_uj"].sum()),
         "negative_buckets": len(found.filter(metered, pl.col("energy_uj") < 0)),
     }
-
-
-def _pending_ns(books: Books, end: int) -> int:
-    """Card time at the present end of the books that waits for a reading not yet due."""
-    if end != books.to_ns or end % BUCKET_NS == 0:
-        return 0
-    read = books.intervals.filter(pl.col("at_ns") <= end, ~pl.col("gap"))
-    length = pl.col("at_ns") - pl.col("from_ns")
-    last = read.group_by("card").agg(pl.col("at_ns").max(), length.last().alias("usual"))
-    since = end - pl.col("at_ns")
-    due = since <= GAP_PERIODS * pl.col("usual")
-    return int(last.select(pl.when(due).then(since).otherwise(0).sum()).item() or 0)
-
-
-def _within(frame: pl.DataFrame, by: str, start: int, end: int) -> pl.DataFrame:
-    return frame.filter(pl.col(by) >= start, pl.col(by) < end)
 
 
 def spent() -> pl.Expr:

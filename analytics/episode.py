@@ -5,8 +5,8 @@ from typing import Final
 
 import polars as pl
 
-from analytics.books import Books, keep_books
 from analytics.lanes import INSTANTS, on_lanes
+from analytics.record import Record, keep_record
 from analytics.requests import NAME
 from analytics.rig import changes
 from analytics.shelf import Shelf
@@ -39,10 +39,11 @@ def episode(shelf: Shelf, pool: str, from_ns: int, to_ns: int) -> Episode:
     """What happened on the cards of a pool (as `herding` names it) around a span."""
     pad = max(PAD_NS, (to_ns - from_ns) // 10)
     window = from_ns - pad, min(to_ns + pad, shelf.now_ns)
-    books = keep_books(shelf.ledger, shelf.settings, *_bounds(shelf, window, to_ns), shelf.now_ns)
-    cards = _cards(books, pool)
+    bounds = _bounds(shelf, window, to_ns)
+    record = keep_record(shelf.ledger, shelf.settings, *bounds, shelf.now_ns)
+    cards = _cards(record, pool)
     there = pl.col("card").is_in(cards)
-    near = books.rows.filter(there, pl.col("end_ns") > window[0], pl.col("start_ns") < window[1])
+    near = record.rows.filter(there, pl.col("end_ns") > window[0], pl.col("start_ns") < window[1])
     waited = (
         (pl.col("start_ns") < pl.col("compute_ns"))
         & (pl.col("start_ns") < to_ns)
@@ -52,7 +53,7 @@ def episode(shelf: Shelf, pool: str, from_ns: int, to_ns: int) -> Episode:
     bars = on_lanes(near.head(BARS)).select(
         "card", "lane", "is_it", *NAME, "model", "session", *INSTANTS, "first_kind"
     )
-    stranded = books.states.filter(
+    stranded = record.states.filter(
         there, pl.col("start_ns") < to_ns, pl.col("end_ns") > from_ns, state="stranded"
     )
     left_out = max(0, len(near) - BARS)
@@ -76,5 +77,5 @@ def _whole(stranded: pl.DataFrame) -> pl.DataFrame:
     return whole.agg(pl.col("start_ns").min(), pl.col("end_ns").max()).drop("run")
 
 
-def _cards(books: Books, pool: str) -> list[str]:
-    return list(dict.fromkeys(c.uuid for c in books.cards if "+".join(c.pools) == pool))
+def _cards(record: Record, pool: str) -> list[str]:
+    return list(dict.fromkeys(c.uuid for c in record.cards if "+".join(c.pools) == pool))

@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from analytics.allocate import largest_remainder
-from analytics.books import Books
 from analytics.intervals import Ints, union
+from analytics.rig import Card
+from analytics.timesheet import Timesheet
 from collector.clock import SECOND_NS
 from collector.clock import from_ns as instant
 
@@ -24,22 +25,22 @@ HERDING_NS: Final = 10 * SECOND_NS
 Stretch = dict[str, Any]
 
 
-def stretches(books: Books, cells: pl.DataFrame, from_ns: int, to_ns: int) -> dict[str, Any]:
-    """The stretches of a day, from its books and its `cells`.
+def stretches(sheet: Timesheet, cells: pl.DataFrame) -> dict[str, Any]:
+    """The stretches of a day, from its timesheet and its `cells`.
 
     told: those that are long enough or reach an end of the day, where they may go on: pool,
     from_ns, to_ns, queued and stood_by (cards), requests that waited, of them `carried_in` (they
     waited before the day), stranded_ns and nano. short: the number, time and money of the others.
     """
-    found = _segments(books, cells, from_ns, to_ns)
+    found = _segments(sheet.segments, cells)
     told: list[Stretch] = []
     short = {"stretches": 0, "stranded_ns": 0, "nano": 0}
     for (pool,), segments in found.partition_by("pool", as_dict=True).items():
-        waiting = _waiting(books, pool)
+        waiting = _waiting(sheet.waiting, sheet.cards, pool)
         for stretch in _stretches(segments):
             start, end = stretch["from_ns"], stretch["to_ns"]
-            if end - start >= HERDING_NS or start == from_ns or end == to_ns:
-                told.append({"pool": pool, **stretch, **_queue(waiting, start, end, from_ns)})
+            if end - start >= HERDING_NS or start == sheet.from_ns or end == sheet.to_ns:
+                told.append({"pool": pool, **stretch, **_queue(waiting, start, end, sheet.from_ns)})
             else:
                 short["stretches"] += 1
                 short["stranded_ns"] += stretch["stranded_ns"]
@@ -69,16 +70,15 @@ def herding(days: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _segments(books: Books, cells: pl.DataFrame, from_ns: int, to_ns: int) -> pl.DataFrame:
+def _segments(segments: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     """Stranded time in pieces: pool, card, start_ns, end_ns, ns and its money."""
     place = ["card", "bucket_ns"]
-    stranded = books.states.filter(
-        pl.col("state") == "stranded", pl.col("start_ns") >= from_ns, pl.col("start_ns") < to_ns
-    )
     cost = cells.filter(state="stranded").select(
         *place, "pool", nano=pl.sum_horizontal("capital_nano", "energy_nano", "other_nano")
     )
-    pieces = stranded.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"))
+    pieces = segments.filter(state="stranded").with_columns(
+        ns=pl.col("end_ns") - pl.col("start_ns")
+    )
     pieces = pieces.join(cost, on=place)
     nano = largest_remainder(pieces, amount="nano", weight="ns", by=place, order=["start_ns"])
     return pieces.with_columns(nano=nano)
@@ -102,12 +102,10 @@ def _stretches(segments: pl.DataFrame) -> Iterator[Stretch]:
         yield {"from_ns": start, "to_ns": end, **row}
 
 
-def _waiting(books: Books, pool: str) -> pl.DataFrame:
+def _waiting(waiting: pl.DataFrame, cards: Sequence[Card], pool: str) -> pl.DataFrame:
     """When requests waited on the cards of the pools that go by this name (`rollup.pools`)."""
-    names = {name for card in books.cards for name in card.pools if "+".join(card.pools) == pool}
-    return books.rows.filter(
-        pl.col("pool").is_in(sorted(names)), pl.col("start_ns") < pl.col("compute_ns")
-    ).select("request", "card", "start_ns", "compute_ns")
+    names = {name for card in cards for name in card.pools if "+".join(card.pools) == pool}
+    return waiting.filter(pl.col("pool").is_in(sorted(names)))
 
 
 def _queue(waiting: pl.DataFrame, start: int, end: int, day_ns: int) -> Stretch:

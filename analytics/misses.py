@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from analytics import rollup
 from analytics.books import Books
-from analytics.cost import NO_REQUEST
 
 # Each kind of prefill: the cause whose tokens split its leaves, and the cause of the rest.
 CAUSES: Final = ("misrouted", "evicted", "rewritten", "new", "untold")
@@ -26,23 +26,30 @@ UNTOLD: Final = (
     " requests that come through the router tell them"
 )
 Table = list[dict[str, Any]]
+_TOKENS = {"card": pl.String, "cause": pl.String, "requests": pl.Int64, "tokens": pl.Int64}
 
 
-def tables(books: Books, leaves: pl.DataFrame, ended: pl.DataFrame) -> dict[str, Any]:
-    """A day's misses: `misses` by card and cause (`FIGURES`), `breaks` of rewritten conversations
-    by the messages that still stood and the tenth of the prompt that they are, and `keyed` the
-    attempts that told prefixes, by card.
-
-    `leaves` (`rollup.leaves`) and `ended` (`rollup.ended`) are those of the day.
-    """
-    sums = _by(["card", "cause"], _tokens(ended), _leaves(books, leaves))
+def asked(ended: pl.DataFrame) -> dict[str, Table]:
+    """What the attempts of a day (`rollup.ended`) tell of their misses: requests and tokens by
+    card and cause (`misses`), `breaks` of rewritten conversations by the messages that still stood
+    and the tenth of the prompt that they are, and `keyed` those that told prefixes, by card."""
     keyed = ended.filter(pl.col("prefix").list.len() > 0)
     counts = keyed.group_by("card").agg(attempts=pl.len().cast(pl.Int64)).sort("card")
     return {
-        "misses": sums.sort("card", "cause").to_dicts(),
+        "misses": _tokens(ended).sort("card", "cause").to_dicts(),
         "breaks": _breaks(ended),
         "keyed": counts.to_dicts(),
     }
+
+
+def priced(misses: Table, requests: pl.DataFrame, leaves: pl.DataFrame) -> Table:
+    """A day's misses (`asked`) by card and cause with what they took and cost: `FIGURES`.
+
+    `requests` (`rollup.requests`) and `leaves` (`rollup.priced`) are those of the day.
+    """
+    tokens = pl.DataFrame(misses, schema=_TOKENS)
+    sums = _by(["card", "cause"], tokens, _leaves(requests, leaves))
+    return sums.sort("card", "cause").to_dicts()
 
 
 def of_one(books: Sequence[Books], ended: pl.DataFrame) -> dict[str, dict[str, int]]:
@@ -56,7 +63,9 @@ def of_one(books: Sequence[Books], ended: pl.DataFrame) -> dict[str, dict[str, i
         lines = each.money.filter(pl.col("leaf").is_in(own["leaf"].implode()))
         nano = lines.group_by("leaf").agg(pl.col("nano").sum())
         own = own.join(nano, on="leaf", how="left")
-        parts.append(_leaves(each, own.with_columns(pl.col("nano").fill_null(0))))
+        parts.append(
+            _leaves(rollup.requests(each.rows), own.with_columns(pl.col("nano").fill_null(0)))
+        )
     sums = _by(["cause"], *parts)
     told = sums.filter(pl.any_horizontal(pl.col(FIGURES) != 0)).to_dicts()
     return {row.pop("cause"): row for row in sorted(told, key=lambda r: CAUSES.index(r["cause"]))}
@@ -90,18 +99,15 @@ def _tokens(ended: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _leaves(books: Books, leaves: pl.DataFrame) -> pl.DataFrame:
+def _leaves(requests: pl.DataFrame, leaves: pl.DataFrame) -> pl.DataFrame:
     """Time and money by card and cause."""
     again, gone, changed = (
         pl.col(f"{name}_tokens") for name in ("recomputed", "evicted", "rewritten")
     )
     is_again = pl.col("kind") == "recomputed"
     fresh = pl.col("fresh_tokens")
-    rows = books.rows.filter(pl.col("request") != NO_REQUEST).unique("request").select(
-        "request", "is_keyed", "fresh_tokens",
-        "recomputed_tokens", "evicted_tokens", "rewritten_tokens",
-    )  # fmt: skip
-    found = leaves.filter(pl.col("kind").is_in(list(KINDS))).join(rows, on="request", how="left")
+    found = leaves.filter(pl.col("kind").is_in(list(KINDS)))
+    found = found.join(requests, on="request", how="left")
     found = found.with_columns(
         first=pl.when(is_again).then(again - gone).otherwise(changed),
         whole=pl.when(is_again).then(again).otherwise(fresh - again),

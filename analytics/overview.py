@@ -5,7 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from analytics.day import CELL, Day, spent
+from analytics.cost import CELL
+from analytics.day import Day, spent
 from analytics.month import account
 from analytics.periods import Period, day_at, month_before
 from analytics.read import Ledger

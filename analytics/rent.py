@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 
 from analytics.curve import Curve
-from analytics.intervals import Ints, clip, measure, union_of
+from analytics.intervals import Ints, clip, measure
 from analytics.lines import floored
 from analytics.periods import day_at, month_at
 from collector.settings import Hardware, Settings, nano
@@ -80,16 +80,15 @@ def _upto(intervals: Ints) -> Callable[[int], int]:
     return upto
 
 
-def unwitnessed_ns(settings: Settings, known: Ints, off: Ints, from_ns: int, to_ns: int) -> int:
-    """The time of a span in which a rent while up may have run and nobody can tell: the host was
-    neither seen alive nor shown to be off. Summed over the assets so rented."""
-    told = union_of([known, off])
+def unwitnessed_ns(settings: Settings, seen: Ints, from_ns: int, to_ns: int) -> int:
+    """The time of a span in which a rent while up may have run and nobody can tell, as the host was
+    not `seen`: neither alive nor shown to be off. Summed over the assets so rented."""
     total = 0
     for asset in settings.hardware:
         if is_while_up(asset):
             start = max(from_ns, settings.midnight_ns(asset.in_service))
             end = min(to_ns, settings.midnight_ns(asset.retired)) if asset.retired else to_ns
-            total += max(end - start, 0) - measure(clip(told, start, max(start, end)))
+            total += max(end - start, 0) - measure(clip(seen, start, max(start, end)))
     return total
 
 

@@ -7,46 +7,52 @@ not replayed.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from analytics.books import Books
 from analytics.concurrency import slots_at
 from analytics.intervals import Ints
+from analytics.record import Record
+from analytics.rig import Card
 
 MS = 1_000_000
 PERCENT = 95
 Replay = dict[str, Any]  # slots (of the engines, most first), requests, untold, ms, fixed_nano
 
 
-def replays(books: Books, cells: pl.DataFrame, from_ns: int, to_ns: int) -> dict[str, Replay]:
+def replays(record: Record, from_ns: int, to_ns: int) -> dict[str, Replay]:
     """For each pool the requests that came within a span, on 1..n of its engines.
 
     slots: those of each engine as of the span's end, most first, None where one never told;
     requests: those with a first token; untold: those without; ms: by the number of engines, how
-    many requests had their first token within so many ms, to three digits, rounded up; fixed_nano:
-    what the cards that serve this pool alone cost but for the power of their work, of the span's
-    `cells`.
+    many requests had their first token within so many ms, to three digits, rounded up.
     """
-    pools = sorted({engine.pool_name for engine in books.assigned.values()})
+    pools = sorted({engine.pool_name for engine in record.assigned.values()})
+    return {pool: _replay(record, pool, from_ns, to_ns) for pool in pools}
+
+
+def priced(
+    found: Mapping[str, Replay], cells: pl.DataFrame, cards: Sequence[Card]
+) -> dict[str, Replay]:
+    """Replays with fixed_nano: what the cards that serve their pool alone cost but for the power
+    of their work, of the span's `cells`."""
     return {
-        pool: {**_replay(books, pool, from_ns, to_ns), "fixed_nano": _fixed(books, cells, pool)}
-        for pool in pools
+        pool: {**each, "fixed_nano": _fixed(pool, cells, cards)} for pool, each in found.items()
     }
 
 
-def _fixed(books: Books, cells: pl.DataFrame, pool: str) -> int:
-    own = [card.uuid for card in books.cards if set(card.pools) == {pool}]
+def _fixed(pool: str, cells: pl.DataFrame, cards: Sequence[Card]) -> int:
+    own = [card.uuid for card in cards if set(card.pools) == {pool}]
     idle = pl.when(pl.col("state") == "busy").then(0).otherwise("energy_nano")
     nano = pl.col("capital_nano") + pl.col("other_nano") + idle
     return int(cells.filter(pl.col("card").is_in(own)).select(nano.sum()).item() or 0)
 
 
-def _replay(books: Books, pool: str, from_ns: int, to_ns: int) -> Replay:
-    came = books.rows.filter(
+def _replay(record: Record, pool: str, from_ns: int, to_ns: int) -> Replay:
+    came = record.rows.filter(
         pl.col("pool") == pool,
         pl.col("card_no") == 0,
         pl.col("end_ns") > pl.col("start_ns"),
@@ -54,7 +60,7 @@ def _replay(books: Books, pool: str, from_ns: int, to_ns: int) -> Replay:
         pl.col("received_at_ns") < to_ns,
     ).sort("start_ns", "request")
     told = came["first_token_ns"].is_not_null()
-    slots = slots_at(books, pool, to_ns)
+    slots = slots_at(record, pool, to_ns)
     if slots is not None and min(slots) < 1:
         slots = None  # nothing runs on an engine that says so
     found = {"slots": slots, "requests": int(told.sum()), "untold": int((~told).sum())}

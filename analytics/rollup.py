@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from analytics.books import Books
 from analytics.intervals import Ints
 from analytics.marginal import MARGINAL
 from analytics.prefixes import COLUMNS as RECALLED
-from analytics.rig import in_service
+from analytics.record import Record
+from analytics.rig import Card, in_service
 from analytics.states import BUCKET_NS
 from analytics.timeline import PREFILL_ONLY
 
@@ -22,6 +22,10 @@ LABELS = ("model", "project", "session", "key")
 WORK = [f"{kind}_{figure}" for kind in KINDS for figure in ("ns", "nano")]
 CATEGORIES = ("capital", "energy", "other")
 SPENT = [f"{category}_nano" for category in CATEGORIES]
+NAMED = [
+    "request", "source", "event_id", *LABELS, "operation", "is_keyed", "fresh_tokens",
+    "recomputed_tokens", "evicted_tokens", "rewritten_tokens",
+]  # fmt: skip
 ENDED = [
     "source", "event_id", "request_id", *LABELS, "engine", "operation", "status", "usage_source",
     "received_ns", "end_ns",
@@ -31,28 +35,27 @@ ENDED = [
 ]  # fmt: skip
 
 
-def pools(books: Books) -> pl.DataFrame:
+def pools(cards: Sequence[Card]) -> pl.DataFrame:
     """The pools that each card serves, as one name; a card without an engine is its own."""
     return pl.DataFrame(
-        [(card.uuid, "+".join(card.pools) or card.uuid) for card in books.cards],
+        [(card.uuid, "+".join(card.pools) or card.uuid) for card in cards],
         schema={"card": pl.String, "pool": pl.String},
         orient="row",
     )
 
 
-def priced(books: Books) -> pl.DataFrame:
-    """The leaves with what they cost, by category (`SPENT`) and in all (nano)."""
+def priced(leaves: pl.DataFrame, money: pl.DataFrame) -> pl.DataFrame:
+    """The leaves with what they cost (`account.Money`), by category (`SPENT`) and in all (nano)."""
     costs = [
-        pl.Series(f"{name}_nano", _by_leaf(books, pl.col("category") == name))
+        pl.Series(f"{name}_nano", _by_leaf(money.filter(category=name), len(leaves)))
         for name in CATEGORIES
     ]
-    return books.leaves.with_columns(costs).with_columns(nano=pl.sum_horizontal(SPENT))
+    return leaves.with_columns(costs).with_columns(nano=pl.sum_horizontal(SPENT))
 
 
-def _by_leaf(books: Books, which: pl.Expr) -> Ints:
+def _by_leaf(lines: pl.DataFrame, leaves: int) -> Ints:
     """The money of some lines, leaf by leaf."""
-    lines = books.money.filter(which)
-    nano = np.zeros(len(books.leaves), dtype=np.int64)
+    nano = np.zeros(leaves, dtype=np.int64)
     np.add.at(nano, lines["leaf"].to_numpy(), lines["nano"].to_numpy())
     return nano
 
@@ -67,15 +70,20 @@ def by_kind(found: pl.DataFrame, by: list[str], beside: Sequence[str] = ()) -> p
     return found.select(*by, *sides, *beside).group_by(by).agg(pl.col(*WORK, *beside).sum())
 
 
-def costs(found: pl.DataFrame, books: Books) -> pl.DataFrame:
+def requests(rows: pl.DataFrame) -> pl.DataFrame:
+    """The attempts of `timeline` rows by number, with their names and what `misses` asks of them
+    (`NAMED`)."""
+    return rows.filter(pl.col("card_no") == 0).select(NAMED)
+
+
+def costs(found: pl.DataFrame, requests: pl.DataFrame, cards: Sequence[Card]) -> pl.DataFrame:
     """One row per request and card of the requests' leaves: names, pool, `WORK`, `SPENT` and
     `MARGINAL`."""
-    named = ["request", "source", "event_id", *LABELS, "operation"]
-    names = books.rows.filter(pl.col("card_no") == 0).select(named)
+    names = requests.select("request", "source", "event_id", *LABELS, "operation")
     # Requests are numbered in the order of their names.
     wide = by_kind(found, ["request", "card"], [*SPENT, *MARGINAL]).sort("request", "card")
     wide = wide.join(names, on="request", how="left", maintain_order="left")
-    wide = wide.join(pools(books), on="card", how="left", maintain_order="left")
+    wide = wide.join(pools(cards), on="card", how="left", maintain_order="left")
     return wide.drop("request")
 
 
@@ -85,13 +93,13 @@ def work(costs: pl.DataFrame) -> pl.DataFrame:
     return costs.group_by(by).agg(pl.col(*WORK, *SPENT, *MARGINAL).sum()).sort(by)
 
 
-def ended(books: Books) -> pl.DataFrame:
+def ended(record: Record) -> pl.DataFrame:
     """The attempts as the ledger tells them (`ENDED`), with the first card of the rig that each
     ran on while it was in service, and whether there is any (`is_carded`), whether it is impossible
     (`is_odd`) and split into kinds (`is_split`)."""
     served = pl.col("end_ns") > pl.col("begin"), pl.col("start_ns") < pl.col("end")
-    in_use = in_service(books.cards)
-    carded = books.rows.join(in_use, on="card", maintain_order="left").filter(served)
+    in_use = in_service(record.cards)
+    carded = record.rows.join(in_use, on="card", maintain_order="left").filter(served)
     first = carded.unique("request", keep="first", maintain_order=True)
     carded = first.select("request", "card", *RECALLED)
     since = pl.col("start_ns") - pl.col("received_at_ns")
@@ -104,7 +112,7 @@ def ended(books: Books) -> pl.DataFrame:
         | (pl.col("start_ns") + pl.col("wait_ns") > pl.col("end_ns"))
         | (since > pl.col("end_ns") - pl.col("received_at_ns"))
     )
-    told = books.attempts.join(carded, on="request", how="left", maintain_order="left")
+    told = record.attempts.join(carded, on="request", how="left", maintain_order="left")
     return told.with_columns(
         pl.col("recomputed_tokens", "evicted_tokens", "rewritten_tokens").fill_null(0),
         is_carded=pl.col("card").is_not_null(),

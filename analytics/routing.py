@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from analytics import decisions, herding, misses
-from analytics.books import Books
 from analytics.decisions import FIGURES, Table
+from analytics.timesheet import Timesheet
 from collector.clock import from_ns as instant
 
 NONE = "(none)"
@@ -21,19 +21,14 @@ ESTIMATED = "; where the engine reported no hit and it was estimated, that is co
 NO_SHADOW = "no decision told what another policy would have chosen; `router.shadow` sets one"
 
 
-def of_day(
-    books: Books,
-    cells: pl.DataFrame,
-    leaves: pl.DataFrame,
-    ended: pl.DataFrame,
-    span: tuple[int, int],
-) -> dict[str, Any]:
-    """What a day keeps, as plain values: `decisions.tables`, `misses.tables` and, as `herding`,
-    `herding.stretches`. The frames are those of the day [start, end)."""
+def of_day(sheet: Timesheet, cells: pl.DataFrame, leaves: pl.DataFrame) -> dict[str, Any]:
+    """What a day keeps, as plain values: what its attempts told, its `misses.priced` and,
+    as `herding`, `herding.stretches`; from its timesheet, its `cells` and its requests' leaves."""
+    told = sheet.facts["routing"]
     return {
-        **decisions.tables(ended),
-        **misses.tables(books, leaves, ended),
-        "herding": herding.stretches(books, cells, *span),
+        **told,
+        "misses": misses.priced(told["misses"], sheet.requests, leaves),
+        "herding": herding.stretches(sheet, cells),
     }
 
 

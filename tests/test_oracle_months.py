@@ -9,6 +9,7 @@ the present. RIGLEDGER_MONTHS sets how many are kept (default 16).
 
 import calendar
 import datetime as dt
+import json
 import os
 import random
 import shutil
@@ -27,12 +28,14 @@ from rig.oracle import Books as Oracle
 from rig.oracle import ns_of
 from rig.oracle_groups import assert_groups_equal
 
-from analytics.books import keep_books
-from analytics.day import Day, joined, split
+from analytics import shelf as shelving
+from analytics.day import Day, entered, joined
 from analytics.month import account, summarize
 from analytics.periods import Period, day_at
 from analytics.read import Ledger
+from analytics.record import keep_record
 from analytics.shelf import Shelf
+from analytics.timesheet import timesheets
 from analytics.utilization import Peak
 from collector.clock import from_ns, to_ns
 from collector.events import Attempt, Event, Host
@@ -332,13 +335,64 @@ def test_a_month_equals_the_second_set(tmp_path: Path, seed: int) -> None:
     shutil.rmtree(tmp_path / "ledger", ignore_errors=True)  # thousands of them would fill a disk
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_other_prices_of_kept_time_are_those_of_time_read_anew(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is bought, rented, drawn and metered: a timesheet knows no price."""
+    dice = random.Random(7000 + seed)
+    zone, first, length = days_of(dice, seed + 1)
+    made = rig(dice, zone, first, length, tmp_path)
+    period = span(made, first, length)
+    events = happenings(dice, period, made)
+    told_of = kept(dice, events, tmp_path / "ledger")
+    now = period.to_ns + 10**15
+    before = Shelf(told_of, made, now).days(period.from_ns, period.to_ns)
+    other = repriced(dice, made, first, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(shelving, "keep_record", None)  # no event is read
+        found = Shelf(told_of, other, now).days(period.from_ns, period.to_ns)
+    shutil.rmtree(told_of.path / "derived")
+    afresh = Shelf(told_of, other, now, keeps=False).days(period.from_ns, period.to_ns)
+    assert any(one.facts != two.facts or not one.cells.equals(two.cells)
+               for one, two in zip(before, found, strict=True))  # fmt: skip
+    for one, two in zip(found, afresh, strict=True):
+        assert json.dumps(one.facts) == json.dumps(two.facts)
+        for frame in ("cells", "work", "tallies", "ends"):
+            assert getattr(one, frame).equals(getattr(two, frame)), frame
+        assert one.costs().equals(two.costs())
+        assert one.ended().equals(two.ended())
+
+
+def repriced(dice: random.Random, made: Settings, first: dt.date, folder: Path) -> Settings:
+    """The same rig at other prices of hardware, rent, power and whatever else it costs."""
+    entries = [each.from_ for each in made.electricity]
+    return msgspec.structs.replace(
+        made,
+        hardware=[
+            msgspec.structs.replace(asset, **{
+                name: "43.21" for name in ("price", "rate_per_month", "rate_per_hour")
+                if getattr(asset, name) is not None
+            })
+            for asset in made.hardware
+        ],
+        other_costs=other_costs(dice, first),
+        electricity=[power.electricity(dice, since, folder, START) for since in entries],
+    )  # fmt: skip
+
+
 def _at_once(
     told: Ledger, made: Settings, period: Period, now: int
 ) -> tuple[list[Day], dict[str, Any]]:
     """Days built together and kept nowhere, and their document without the peaks of earlier ones,
     which would have to be built: for the sake of speed."""
     begun = [each for each in spans(made, period) if each[0] < now]
-    days = [day for each in begun for day in split(keep_books(told, made, *each, now), made)]
+    series = told.price_series(made)
+    days = [
+        day
+        for each in begun
+        for day in entered(timesheets(keep_record(told, made, *each, now), made), made, series)
+    ]
     peaks = [{card: Peak(**peak) for card, peak in d.facts["peaks"].items()} for d in days]
     return days, summarize(days, peaks, made, period, now, billed=[])
 

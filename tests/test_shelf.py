@@ -10,20 +10,28 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import polars as pl
 import pytest
 from rig.ledger import SECOND, START, attempt, heartbeats, sample, settings
 
 from analytics import shelf as shelving
-from analytics.books import keep_books
 from analytics.month import month
 from analytics.periods import Period, day_at, month_of
 from analytics.read import Ledger
+from analytics.record import keep_record
 from analytics.shelf import Shelf
+from analytics.timesheet import timesheets
 from collector import tables
 from collector.events import Event
-from collector.settings import Electricity, Hardware, RigSettings, Settings
-from collector.settings_power import Window
+from collector.settings import (
+    Electricity,
+    EngineSettings,
+    Hardware,
+    RigSettings,
+    Settings,
+    SloSettings,
+    UsageSettings,
+)
+from collector.settings_power import Meter, Window
 from collector.store import Store
 
 DAY = 86_400
@@ -73,16 +81,26 @@ def kept(tmp_path: Path, events: list[Event]) -> Ledger:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many days were built since it was last asked."""
-    built: list[int] = []
-    split = shelving.split
+    """How many days were built from events since it was last asked."""
+    return counting(monkeypatch, "timesheets")
 
-    def counting(*args: Any) -> Any:
-        days = split(*args)
+
+@pytest.fixture
+def priced(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many days were made of timesheets since it was last asked."""
+    return counting(monkeypatch, "entered")
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], int]:
+    built: list[int] = []
+    real = getattr(shelving, name)
+
+    def counted(*args: Any) -> Any:
+        days = real(*args)
         built.append(len(days))
         return days
 
-    monkeypatch.setattr(shelving, "split", counting)
+    monkeypatch.setattr(shelving, name, counted)
 
     def since() -> int:
         total = sum(built)
@@ -96,6 +114,12 @@ def october(kept: Ledger, made: Settings, now_ns: int = NOW) -> dict[str, Any]:
     return month(kept, made, month_of(MONTH, made.zone), now_ns)
 
 
+def take_away(kept: Ledger) -> None:
+    """All that is kept of days, and of their time."""
+    for facts in (kept.path / "derived").rglob("facts.json"):
+        facts.unlink()
+
+
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Kathmandu"])
 def test_built_taken_and_rebuilt_are_one(kept: Ledger, zone: str, counted: Any) -> None:
     made = rig(zone)
@@ -103,8 +127,7 @@ def test_built_taken_and_rebuilt_are_one(kept: Ledger, zone: str, counted: Any) 
     assert counted() == 31
     assert october(kept, made) == built
     assert counted() == 0
-    for day in (kept.path / "derived").iterdir():
-        (day / "facts.json").unlink()
+    take_away(kept)
     assert october(kept, made) == built
     assert counted() == 31
 
@@ -114,8 +137,7 @@ def test_a_month_day_by_day_is_the_month_at_once(
 ) -> None:
     made = rig("America/Los_Angeles")
     at_once = october(kept, made)
-    for day in (kept.path / "derived").iterdir():
-        (day / "facts.json").unlink()
+    take_away(kept)
     monkeypatch.setattr(shelving, "CHUNK_DAYS", 1)
     assert october(kept, made) == at_once
 
@@ -211,20 +233,53 @@ def test_a_day_whose_midnight_the_clocks_skip_is_cut_where_it_begins(tmp_path: P
     with Store(tmp_path) as store:
         store.append(events)
     following = day_at(first.to_ns, made.zone)
-    whole = keep_books(Ledger(tmp_path), made, first.from_ns, following.to_ns, NOW)
-    at_once = [int(day.cells["energy_uj"].sum()) for day in shelving.split(whole, made)]
+    whole = keep_record(Ledger(tmp_path), made, first.from_ns, following.to_ns, NOW)
+    at_once = [int(day.card_energy["energy_uj"].sum()) for day in timesheets(whole, made)]
     alone = [energy_uj(Ledger(tmp_path), made, day, 48) for day in (first, following)]
     half = (89 * 100 + 200) * 240 * 10**6
     assert alone == at_once == [half, half]
 
 
-def test_other_assumptions_build_other_days(kept: Ledger, counted: Any) -> None:
+def test_other_prices_make_other_days_without_reading_an_event(
+    kept: Ledger, counted: Any, tmp_path: Path, events: list[Event]
+) -> None:
     one = october(kept, rig())
-    counted()
-    two = october(kept, rig(price="8500"))
     assert counted() == 31
+    two = october(kept, rig(price="8500"))
+    assert counted() == 0
     assert two["cost_nano"]["capital"] * 2 == pytest.approx(one["cost_nano"]["capital"], abs=2)
+    with Store(tmp_path / "fresh") as store:
+        store.append(events)
+    assert two == october(Ledger(tmp_path / "fresh"), rig(price="8500"))
+    counted()
     assert october(kept, rig()) == one
+    assert counted() == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"usage": UsageSettings(active_gap="1m")},
+        {"hardware": [Hardware(name="box", price="17000", in_service=dt.date(2026, 10, 3))]},
+        {"meters": [Meter(name="plug", kind="shelly", url="http://127.0.0.1:1")]},
+        {"slo": SloSettings(ttft_p95_seconds=2)},
+        {"engines": [EngineSettings(name="on-A", gpus=["A"], url="http://127.0.0.1:1")]},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_time_rests_on_reads_the_events_again(
+    kept: Ledger, counted: Any, change: dict[str, Any], tmp_path: Path, events: list[Event]
+) -> None:
+    span = START - 8 * 3600 * SECOND, START + 40 * 3600 * SECOND
+    Shelf(kept, rig(), NOW).days(*span)
+    assert counted() == 2
+    changed = msgspec.structs.replace(rig(), **change)
+    told = Shelf(kept, changed, NOW).days(*span)
+    assert counted() == 2
+    with Store(tmp_path / "fresh") as store:
+        store.append(events)
+    afresh = Shelf(Ledger(tmp_path / "fresh"), changed, NOW).days(*span)
+    assert [day.facts for day in told] == [day.facts for day in afresh]
 
 
 def test_another_table_of_the_zone_builds_other_days(
@@ -248,8 +303,8 @@ def test_another_table_of_the_zone_builds_other_days(
     assert two == one  # zones that are read already stay until the program ends
 
 
-def test_another_table_of_holidays_builds_other_days_where_a_tariff_asks_for_it(
-    kept: Ledger, counted: Any, monkeypatch: pytest.MonkeyPatch
+def test_another_table_of_holidays_prices_days_anew_where_a_tariff_asks_for_it(
+    kept: Ledger, counted: Any, priced: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = Window(days="holidays", hours="0-24", price="0.1")
     tariff = Electricity(
@@ -258,20 +313,20 @@ def test_another_table_of_holidays_builds_other_days_where_a_tariff_asks_for_it(
     real = metadata.version
     for made, built in ((rig(), 0), (msgspec.structs.replace(rig(), electricity=[tariff]), 31)):
         october(kept, made)
-        counted()
+        counted(), priced()
         with monkeypatch.context() as patch:
             patch.setattr(metadata, "version", lambda of: "9" if of == "holidays" else real(of))
             tables.version.cache_clear()
             october(kept, made)
         tables.version.cache_clear()
-        assert counted() == built
+        assert (counted(), priced()) == (0, built)
 
 
 def test_a_day_that_is_not_over_is_not_kept(kept: Ledger) -> None:
     made = rig()
     noon = START + 2 * DAY * SECOND
     october(kept, made, noon)
-    names = {day.name for day in (kept.path / "derived").iterdir()}
+    names = {day.name for day in (kept.path / "derived").glob("2026-*")}
     assert max(names) == "2026-10-06"
 
 
@@ -290,10 +345,14 @@ def test_a_day_that_is_not_over_is_built_once_for_each_instant(kept: Ledger, cou
 def test_a_damaged_day_is_built_again(kept: Ledger) -> None:
     made = rig()
     right = october(kept, made)
-    cells = kept.path / "derived" / "2026-10-07" / "cells.parquet"
-    cells.write_bytes(cells.read_bytes()[:100])
-    assert october(kept, made) == right
-    assert pl.read_parquet(cells).height > 0
+    day = "2026-10-07"
+    for frame in (f"{day}/cells.parquet", f"time/{day}/leaves.parquet", f"time/{day}/facts.json"):
+        file = kept.path / "derived" / frame
+        file.write_bytes(file.read_bytes()[:100])
+        if frame.startswith("time"):  # it is asked for where the day is not there
+            (kept.path / "derived" / day / "facts.json").unlink()
+        assert october(kept, made) == right
+        assert len(file.read_bytes()) > 100
 
 
 def test_requests_of_a_damaged_day_are_built_again(kept: Ledger) -> None:
@@ -304,8 +363,8 @@ def test_requests_of_a_damaged_day_are_built_again(kept: Ledger) -> None:
     right = taken.ended(), taken.costs("card", "new_ns")
     assert right[0].height == built.tallies["attempts"].sum() > 0
     assert right[1].columns == ["card", "new_ns"]
-    for name in ("ended", "costs"):
-        file = kept.path / "derived" / built.name / f"{name}.parquet"
+    for name in (f"time/{built.name}/ended", f"{built.name}/costs"):
+        file = kept.path / "derived" / f"{name}.parquet"
         file.write_bytes(file.read_bytes()[:50])
     again = taken.ended(), taken.costs("card", "new_ns")
     assert all(one.equals(other) for one, other in zip(right, again, strict=True))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from rig.ledger import SECOND, START, attempt, ledger, settings
 from rig.oracle_tellings import name, one_each
 
-from analytics.books import keep_books
-from analytics.day import split
 from analytics.month import month
 from analytics.periods import Period
+from analytics.record import keep_record
 from analytics.tellings import TOKENS, joined
+from analytics.timesheet import timesheets
 from collector.clock import to_ns
 from collector.events import Attempt, Event, Route
 
@@ -225,6 +225,6 @@ def test_an_id_that_is_used_again_days_later_is_another_request(
     alone = sum(
         int(day.tallies["requests"].sum())
         for first in range(whole.from_ns, whole.to_ns, 86_400 * SECOND)
-        for day in split(keep_books(kept, made, first, first + 86_400 * SECOND, later), made)
+        for day in timesheets(keep_record(kept, made, first, first + 86_400 * SECOND, later), made)
     )
     assert alone == requests
