@@ -28,7 +28,7 @@ DOOR_KEEPERS = {
     "analytics/read.py",
     *("analytics/prices/read.py", "analytics/prices/own.py", "analytics/prices/imported.py"),
     "analytics/prices/update.py",
-    "analytics/shelf.py",
+    "analytics/folder.py",
     "analytics/bill_shelf.py",
     "analytics/sql.py",
     "analytics/cli.py",
