@@ -24,9 +24,7 @@ def largest_remainder(
         return pl.Series("share", [], dtype=pl.Int64)
     group, several = codes(frame, by)
     weights, amounts = (frame[name].cast(pl.Int64).to_numpy() for name in (weight, amount))
-    whole = np.zeros(several, dtype=np.int64)
-    np.add.at(whole, group, weights)
-    whole = whole[group]
+    whole = added(weights, group, several)[group]
     if (weights < 0).any():
         raise ValueError(f"a negative {weight} cannot split {amount}")
     if (whole <= 0).any():
@@ -65,14 +63,16 @@ def top_up(
         return pl.Series("share", [], dtype=pl.Int64)
     group, floor, rest = codes(parts, by)[0], parts["_floor"].to_numpy(), parts["_rest"].to_numpy()
     size = np.bincount(group)
-    given = np.zeros(len(size), dtype=np.int64)
-    np.add.at(given, group, floor)
+    given = added(floor, group, len(size))
     left = np.zeros(len(size), dtype=np.int64)
     left[group] = parts[amount].cast(pl.Int64).to_numpy() - given[group]
     if ((left < 0) | (left > size)).any():
         raise ValueError(f"the shares of a group of {list(by)} cannot be topped up to {amount}")
-    above, at, left = _cut_off(group, rest, left)
-    share = floor + above
+    # A group of one row misses nothing, and there may be many.
+    short = np.flatnonzero(left[group] > 0)
+    above, at, left = _cut_off(group[short], rest[short], left)
+    at, share = short[at], floor.copy()
+    share[short] += above
     ranked = at[_ranked(group[at], rest[at], ordering(parts[at], order))]
     own = group[ranked]
     first = np.searchsorted(own, own, side="left")
@@ -99,6 +99,13 @@ def _cut_off(group: Ints, rest: Ints, left: Ints) -> tuple[Flags, Ints, Ints]:
 def _ranked(group: Ints, rest: Ints, order: Ints) -> Ints:
     """The rows by group, the largest rest first, ties by order."""
     return np.lexsort((order, -rest, group))
+
+
+def added(amounts: Ints, place: Ints, places: int) -> Ints:
+    """The sums of the amounts at each of so many places, exactly."""
+    sums = np.zeros(places, dtype=np.int64)
+    np.add.at(sums, place, amounts)
+    return sums
 
 
 def codes(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Ints, int]:

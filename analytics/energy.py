@@ -13,16 +13,17 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from analytics.allocate import largest_remainder
+from analytics.allocate import added, largest_remainder
 from analytics.evidence import GAP_PERIODS
 from analytics.host import UNDISTURBED, HostFacts
 from analytics.intervals import Ints, distinct
-from analytics.states import BUCKET_NS
+from analytics.states import BUCKET_NS, STATES
 
 BRIDGED_NS = 2 * 96 * BUCKET_NS
 # No card draws more; a card whose own power reading is higher may. A fifth is left for jumps.
 MOST_MW = 1_500_000
 IDLE_STATES = ("stranded", "headroom", "idle")
+OUTSIDE = "outside"  # of all service, and of the span
 READ = ("power_mw", "energy_uj_total", "util_pct", "foreign_processes")
 
 
@@ -127,9 +128,9 @@ def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) ->
     idle_uj = (pl.col("idle_mw").cast(pl.Int128) * pl.col("ns") // 1_000_000).cast(pl.Int64)
     unsure = pl.col("idle_mw").is_null() & pl.col("mixed")
     return (
-        pieces.filter(pl.col("state") != "outside")
+        pieces.filter(pl.col("state") != OUTSIDE)
         .with_columns(idle_uj=idle_uj, mixed_ns=pl.when(unsure).then("ns").otherwise(0))
-        .group_by("card", "bucket_ns", "state")
+        .group_by("card", "bucket_ns", pl.col("state").cast(pl.String))
         .agg(
             pl.col("ns").sum(),
             pl.col("share").sum().alias("energy_uj"),
@@ -168,25 +169,36 @@ def _cut(intervals: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
 
 
 def _pieces(intervals: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """Time of each interval by bucket and state; what no segment covers is `outside`."""
+    """Time of each interval by bucket and state, beside the interval's own columns and what its
+    pieces tell of it; what no segment covers is `outside`."""
     parts = [pl.DataFrame(schema=_PIECES)]
     for key, part in intervals.group_by("card"):
         own = segments.filter(pl.col("card") == key[0]).sort("start_ns")
         parts.append(_overlap(part.sort("from_ns"), own))
-    pieces = pl.concat(parts).group_by("interval", "bucket_ns", "state").agg(pl.col("ns").sum())
-    busy = pl.col("state") == "busy"
-    found = pieces.group_by("interval").agg(
-        busy_ns=pl.col("ns").filter(busy).sum(),
-        mixed=busy.any() & (~busy).any(),
-        quiet=pl.col("state").is_in(IDLE_STATES).all(),
+    pieces = pl.concat(parts)
+    at = pieces["interval"].to_numpy()
+    busy, idle = (pieces["state"].is_in(some).to_numpy() for some in (["busy"], IDLE_STATES))
+    busy_ns = added(pieces["ns"].to_numpy()[busy], at[busy], len(intervals))
+    works, rests, stirs = (np.zeros(len(intervals), dtype=bool) for _ in range(3))
+    works[at[busy]], rests[at[~busy]], stirs[at[~idle]] = True, True, True
+    told = intervals.with_columns(
+        busy_ns=pl.Series(busy_ns), mixed=pl.Series(works & rests), quiet=pl.Series(~stirs)
     )
-    return pieces.join(intervals, on="interval", how="left").join(found, on="interval", how="left")
+    return pieces.hstack(told.drop("interval")[at])
 
 
-_PIECES = {"interval": pl.UInt32, "bucket_ns": pl.Int64, "state": pl.String, "ns": pl.Int64}
+_STATE = pl.Enum(sorted((*STATES, OUTSIDE)))  # in the order of ties
+_STATES = pl.Series(_STATE.categories, dtype=_STATE)
+_PIECES: dict[str, pl.DataType] = {
+    "interval": pl.UInt32(),
+    "bucket_ns": pl.Int64(),
+    "state": _STATE,
+    "ns": pl.Int64(),
+}
 
 
 def _overlap(intervals: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
+    """The pieces of one card, by interval, bucket and state."""
     start, end = intervals["from_ns"].to_numpy(), intervals["at_ns"].to_numpy()
     low, high = segments["start_ns"].to_numpy(), segments["end_ns"].to_numpy()
     edges = distinct(np.concatenate((start, end, low, high)))
@@ -194,15 +206,19 @@ def _overlap(intervals: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     within, which = _located(start, end, at)
     at, length, which = at[within], length[within], which[within]
     covered, segment = _located(low, high, at)
-    states = np.full(len(at), "outside", dtype=object)
-    if len(low):
-        states[covered] = segments["state"].to_numpy()[segment[covered]]
+    names = pl.concat([segments["state"], pl.Series([OUTSIDE])]).cast(_STATE)
+    state = names.to_physical().to_numpy()[np.where(covered, segment, len(segments))]
+    bucket = at // BUCKET_NS
+    begins = np.flatnonzero(np.diff(which, prepend=-1) | np.diff(bucket, prepend=-1))
+    spell = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(at)))
+    found, place = np.unique(spell * len(_STATES) + state, return_inverse=True)
+    first = begins[found // len(_STATES)]
     return pl.DataFrame(
         {
-            "interval": intervals["interval"].to_numpy()[which],
-            "bucket_ns": at // BUCKET_NS * BUCKET_NS,
-            "state": pl.Series(states.tolist(), dtype=pl.String),
-            "ns": length,
+            "interval": intervals["interval"].to_numpy()[which[first]],
+            "bucket_ns": bucket[first] * BUCKET_NS,
+            "state": _STATES[found % len(_STATES)],
+            "ns": added(length, place, len(found)),
         },
         schema=_PIECES,
     )
