@@ -7,77 +7,80 @@ per card and bucket by largest remainder, so that they add up to the computing t
 import numpy as np
 import polars as pl
 
-from analytics.allocate import top_up
+from analytics.allocate import added, divided, ordering, top_up
 from analytics.intervals import Ints, distinct
 from analytics.states import BUCKET_NS
 
 SCALE_BITS = 20
-SCHEMA = {
-    "card": pl.String,
-    "bucket_ns": pl.Int64,
-    "request": pl.Int64,
-    "kind": pl.String,
-    "ns": pl.Int64,
+KIND = pl.Enum(["new", "output", "recomputed", "unsplit"])  # in the order of ties
+SCHEMA: dict[str, pl.DataType] = {
+    "card": pl.String(),
+    "bucket_ns": pl.Int64(),
+    "request": pl.Int64(),
+    "kind": KIND,
+    "ns": pl.Int64(),
 }
 
 
 def card_time(rows: pl.DataFrame) -> pl.DataFrame:
     """Card time of each request by card, bucket and kind, from `timeline` rows.
 
-    Columns: card, bucket_ns, request, kind (new, recomputed, output, unsplit), ns. Per card and
-    bucket Σ ns is the time in which at least one request computed.
+    Columns: card, bucket_ns, request, kind (`KIND`), ns, in the order of the first four. Per card
+    and bucket Σ ns is the time in which at least one request computed.
     """
-    parts = [_shares(str(key[0]), part) for key, part in rows.group_by("card")]
-    shares = pl.concat([pl.DataFrame(schema=_RAW), *parts])
-    shares = _told_apart(shares, rows).with_columns(
-        _floor=pl.col("scaled") // 2**SCALE_BITS, _rest=pl.col("scaled") % 2**SCALE_BITS
-    )
-    ns = top_up(shares, amount="computing", by=["card", "bucket_ns"], order=["request", "kind"])
-    return shares.with_columns(ns=ns).select(*SCHEMA)
+    rows = rows.select(_READ).filter(pl.col("end_ns") > pl.col("compute_ns"))
+    by_card = sorted(rows.partition_by("card", as_dict=True).items())
+    parts = [_shares(str(key[0]), part) for key, part in by_card]
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 
-_RAW = {
-    "card": pl.String,
-    "bucket_ns": pl.Int64,
-    "request": pl.Int64,
-    "kind": pl.String,
-    "scaled": pl.Int64,
-    "computing": pl.Int64,
-}
+_READ = [
+    "card", "request", "compute_ns", "split_ns", "end_ns", "first_kind", "second_kind",
+    "recomputed_tokens", "fresh_tokens",
+]  # fmt: skip
 
 
 def _shares(card: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Unrounded shares on one card, cut at the buckets."""
-    rows = rows.filter(pl.col("end_ns") > pl.col("compute_ns"))
+    """The shares on one card, cut at the buckets."""
     compute, split, end = (rows[c].to_numpy() for c in ("compute_ns", "split_ns", "end_ns"))
     piece, starts, ends = _cut(np.concatenate((compute, split)), np.concatenate((split, end)))
     edges, virtual, computing = _virtual_time(compute, end, starts, ends)
-    buckets = starts // BUCKET_NS * BUCKET_NS
-    scaled = virtual[np.searchsorted(edges, ends)] - virtual[np.searchsorted(edges, starts)]
-    both = pl.concat([rows["request"], rows["request"]])
-    kinds = pl.concat([rows["first_kind"], rows["second_kind"]])
-    shares = pl.DataFrame(
-        {"bucket_ns": buckets, "request": both[piece], "kind": kinds[piece], "scaled": scaled}
+    kinds = pl.concat([rows["first_kind"], rows["second_kind"]]).cast(KIND)
+    pieces = rows.select("request", "recomputed_tokens", "fresh_tokens")[piece % len(rows)]
+    pieces = pieces.with_columns(
+        bucket_ns=pl.Series(starts // BUCKET_NS * BUCKET_NS),
+        kind=kinds[piece],
+        scaled=virtual[np.searchsorted(edges, ends)] - virtual[np.searchsorted(edges, starts)],
     )
-    shares = shares.group_by("bucket_ns", "request", "kind").agg(pl.col("scaled").sum())
-    shares = shares.join(computing, on="bucket_ns", how="left")
-    return shares.with_columns(card=pl.lit(card)).select(*_RAW)
+    shares = _summed(_told_apart(pieces)).join(
+        computing, on="bucket_ns", how="left", maintain_order="left"
+    )
+    shares = shares.with_columns(
+        card=pl.lit(card),
+        _floor=pl.col("scaled") // 2**SCALE_BITS,
+        _rest=pl.col("scaled") % 2**SCALE_BITS,
+    )
+    ns = top_up(shares, amount="computing", by=["bucket_ns"], order=["request", "kind"])
+    return shares.with_columns(ns=ns).select(*SCHEMA)
 
 
-def _told_apart(shares: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _told_apart(pieces: pl.DataFrame) -> pl.DataFrame:
     """What prefill computed again, by tokens, as a kind of its own."""
-    partly = rows.filter(pl.col("recomputed_tokens") > 0, pl.col("first_kind") == "new")
-    if partly.is_empty():
-        return shares
-    tokens = ["recomputed_tokens", "fresh_tokens"]
-    partly = partly.select("card", "request", *tokens, kind="first_kind")
-    shares = shares.join(partly, on=["card", "request", "kind"], how="left")
-    product = pl.col("scaled").cast(pl.Int128) * pl.col("recomputed_tokens")
-    part = (product // pl.col("fresh_tokens")).cast(pl.Int64).fill_null(0)
-    shares = shares.with_columns(part=part)
-    again = shares.with_columns(kind=pl.lit("recomputed"), scaled=pl.col("part"))
-    rest = shares.with_columns(scaled=pl.col("scaled") - pl.col("part"))
-    return pl.concat([rest, again]).filter(pl.col("scaled") > 0).select(*_RAW)
+    partly = (pl.col("kind") == "new") & (pl.col("recomputed_tokens") > 0)
+    found = pieces.filter(partly)
+    names = ("scaled", "recomputed_tokens", "fresh_tokens")
+    part = pl.Series(divided(*(found[name].to_numpy() for name in names))[0])
+    again = found.with_columns(kind=pl.lit("recomputed", dtype=KIND), scaled=part)
+    rest = found.with_columns(scaled=pl.col("scaled") - part)
+    return pl.concat([pieces.filter(~partly), rest, again])
+
+
+def _summed(pieces: pl.DataFrame) -> pl.DataFrame:
+    """The pieces of each bucket, request and kind as one, in their order."""
+    place = ordering(pieces, ["bucket_ns", "request", "kind"])
+    _, first, which = np.unique(place, return_index=True, return_inverse=True)
+    scaled = added(pieces["scaled"].to_numpy(), which, len(first))
+    return pieces[first].with_columns(scaled=pl.Series(scaled))
 
 
 def _cut(starts: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:

@@ -9,12 +9,16 @@ from collections.abc import Sequence
 import polars as pl
 
 from analytics.allocate import largest_remainder, ordering
+from analytics.card_time import KIND as WORKED
 from analytics.lines import Line, by_card
+from analytics.states import STATES
 
 NO_REQUEST = -1
 PLACE = ["card", "bucket_ns"]
 CELL = [*PLACE, "state"]
 LEAF = [*CELL, "request", "kind"]
+STATE = pl.Enum(sorted(STATES))
+KIND = pl.Enum(sorted(("", "unattributed", *WORKED.categories)))
 MONEY = {"line": pl.String, "category": pl.String, "leaf": pl.Int64, "nano": pl.Int64}
 
 
@@ -25,19 +29,24 @@ def time_leaves(segments: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     goes to the requests by card time; what none of them computed in is a busy leaf without a
     request (`NO_REQUEST`, kind `unattributed`).
     """
-    states = _time(segments, CELL)
-    taken = shares.group_by(PLACE).agg(pl.col("ns").sum().alias("taken"))
-    states = states.join(taken, on=PLACE, how="left")
-    rest = pl.when(pl.col("state") == "busy").then(pl.col("taken").fill_null(0)).otherwise(0)
-    kind = pl.when(pl.col("state") == "busy").then(pl.lit("unattributed")).otherwise(pl.lit(""))
-    alone = states.with_columns(
-        ns=pl.col("ns") - rest, request=pl.lit(NO_REQUEST, dtype=pl.Int64), kind=kind
-    ).filter(pl.col("ns") != 0)
-    own = shares.with_columns(state=pl.lit("busy")).filter(pl.col("ns") > 0)
-    leaves = pl.concat([alone.select(*LEAF, "ns"), own.select(*LEAF, "ns")])
+    # Names are compared and sorted as numbers.
+    cards = pl.Enum(segments["card"].unique().sort())
+    states = _time(segments.cast({"card": cards, "state": STATE}), CELL)
+    own = shares.filter(pl.col("ns") > 0).cast({"card": cards, "kind": KIND})
+    own = own.with_columns(state=pl.lit("busy", dtype=STATE))
+    taken = _sum(own, PLACE, "ns").rename({"ns": "taken"})
+    busy = pl.col("state") == "busy"
+    rest = pl.when(busy).then(pl.col("taken").fill_null(0)).otherwise(0)
+    alone = states.join(taken, on=PLACE, how="left").with_columns(
+        ns=pl.col("ns") - rest,
+        request=pl.lit(NO_REQUEST, dtype=pl.Int64),
+        kind=pl.when(busy).then(pl.lit("unattributed")).otherwise(pl.lit("")).cast(KIND),
+    )
+    alone = alone.filter(pl.col("ns") != 0)
+    leaves = pl.concat(part.select(*LEAF, "ns") for part in (alone, own))
     # To sort by one number is a tenth of the work of sorting by five columns.
     leaves = leaves.with_columns(leaf=pl.Series(ordering(leaves, LEAF))).sort("leaf")
-    return numbered(leaves)
+    return numbered(leaves).with_columns(pl.col("card", "state", "kind").cast(pl.String))
 
 
 def numbered(leaves: pl.DataFrame) -> pl.DataFrame:
