@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from analytics.allocate import added, codes
 from analytics.intervals import Ints
 from analytics.marginal import MARGINAL
 from analytics.prefixes import COLUMNS as RECALLED
@@ -55,19 +56,20 @@ def priced(leaves: pl.DataFrame, money: pl.DataFrame) -> pl.DataFrame:
 
 def _by_leaf(lines: pl.DataFrame, leaves: int) -> Ints:
     """The money of some lines, leaf by leaf."""
-    nano = np.zeros(leaves, dtype=np.int64)
-    np.add.at(nano, lines["leaf"].to_numpy(), lines["nano"].to_numpy())
-    return nano
+    return added(lines["nano"].to_numpy(), lines["leaf"].to_numpy(), leaves)
 
 
 def by_kind(found: pl.DataFrame, by: list[str], beside: Sequence[str] = ()) -> pl.DataFrame:
-    """Time and money of the requests' leaves by kind side by side (`WORK`), and sums `beside`."""
-    sides = [
-        pl.when(pl.col("kind") == kind).then(figure).otherwise(0).alias(f"{kind}_{figure}")
-        for kind in KINDS
-        for figure in ("ns", "nano")
-    ]
-    return found.select(*by, *sides, *beside).group_by(by).agg(pl.col(*WORK, *beside).sum())
+    """Time and money of the requests' leaves by kind side by side (`WORK`), and sums `beside`; in
+    the order of `by`."""
+    _, first, place = np.unique(codes(found, by)[0], return_index=True, return_inverse=True)
+    sums = {name: added(found[name].to_numpy(), place, len(first)) for name in beside}
+    for kind in KINDS:
+        own = np.flatnonzero(found["kind"] == kind)
+        for figure in ("ns", "nano"):
+            amounts = found[figure].to_numpy()[own]
+            sums[f"{kind}_{figure}"] = added(amounts, place[own], len(first))
+    return found.select(by)[first].with_columns(pl.Series(n, sums[n]) for n in (*WORK, *beside))
 
 
 def requests(rows: pl.DataFrame) -> pl.DataFrame:
@@ -81,7 +83,7 @@ def costs(found: pl.DataFrame, requests: pl.DataFrame, cards: Sequence[Card]) ->
     `MARGINAL`."""
     names = requests.select("request", "source", "event_id", *LABELS, "operation")
     # Requests are numbered in the order of their names.
-    wide = by_kind(found, ["request", "card"], [*SPENT, *MARGINAL]).sort("request", "card")
+    wide = by_kind(found, ["request", "card"], [*SPENT, *MARGINAL])
     wide = wide.join(names, on="request", how="left", maintain_order="left")
     wide = wide.join(pools(cards), on="card", how="left", maintain_order="left")
     return wide.drop("request")
@@ -99,7 +101,8 @@ def ended(record: Record) -> pl.DataFrame:
     (`is_odd`) and split into kinds (`is_split`)."""
     served = pl.col("end_ns") > pl.col("begin"), pl.col("start_ns") < pl.col("end")
     in_use = in_service(record.cards)
-    carded = record.rows.join(in_use, on="card", maintain_order="left").filter(served)
+    placed = record.rows.select("request", "card", "start_ns", "end_ns", *RECALLED)
+    carded = placed.join(in_use, on="card", maintain_order="left").filter(served)
     first = carded.unique("request", keep="first", maintain_order=True)
     carded = first.select("request", "card", *RECALLED)
     since = pl.col("start_ns") - pl.col("received_at_ns")
