@@ -106,8 +106,11 @@ def _leaves(requests: pl.DataFrame, leaves: pl.DataFrame) -> pl.DataFrame:
     )
     is_again = pl.col("kind") == "recomputed"
     fresh = pl.col("fresh_tokens")
+    told = ["is_keyed", "fresh_tokens", "recomputed_tokens", "evicted_tokens", "rewritten_tokens"]
+    # Of an attempt without keys nothing is told.
+    keyed = requests.select("request", *told).filter("is_keyed")
     found = leaves.filter(pl.col("kind").is_in(list(KINDS)))
-    found = found.join(requests, on="request", how="left")
+    found = found.select("card", "request", "kind", "ns", "nano").join(keyed, "request", how="left")
     found = found.with_columns(
         first=pl.when(is_again).then(again - gone).otherwise(changed),
         whole=pl.when(is_again).then(again).otherwise(fresh - again),

@@ -102,9 +102,9 @@ def _compute_starts(rows: pl.DataFrame, slots: Slots) -> Ints:
 
 def _places(rows: pl.DataFrame) -> dict[str, Ints]:
     """Per engine, the row numbers in order of arrival."""
-    ordered = rows.with_row_index("_place").sort("start_ns", "request")
-    grouped = ordered.group_by("engine", maintain_order=True).agg("_place")
-    return {name: np.asarray(places, dtype=np.int64) for name, places in grouped.iter_rows()}
+    ordered = rows.select("engine", "start_ns", "request", _place=pl.int_range(pl.len()))
+    by_engine = ordered.sort("start_ns", "request").partition_by("engine", as_dict=True)
+    return {name: part["_place"].to_numpy() for (name,), part in by_engine.items()}
 
 
 def _queue(start: Ints, end: Ints, slots: Sequence[tuple[int, int]]) -> Ints:
