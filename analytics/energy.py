@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from analytics.allocate import added, largest_remainder
+from analytics.allocate import added, largest_remainder, ordering
 from analytics.evidence import GAP_PERIODS
 from analytics.host import UNDISTURBED, HostFacts
 from analytics.intervals import Ints, distinct
@@ -30,7 +30,8 @@ READ = ("power_mw", "energy_uj_total", "util_pct", "foreign_processes")
 def readings(
     samples: pl.DataFrame, host: HostFacts = UNDISTURBED, most_mw: int = MOST_MW
 ) -> pl.DataFrame:
-    """The intervals between each card's samples that read anything, of time told once.
+    """The intervals between each card's samples that read anything, of time told once; `samples`
+    are in the order of time.
 
     A counter that grew by more than `most_mw` would, began anew; wall meters stand as cards.
     Columns: card, from_ns, at_ns, energy_uj (None: unknown), gap, reset, util_pct,
@@ -97,7 +98,7 @@ def _metered(samples: pl.DataFrame) -> pl.DataFrame:
         .otherwise(True)
     )
     rows = told.filter(tells).drop("day", "counters", "powers")
-    return rows.sort("card", "at_ns", maintain_order=True)
+    return rows[np.argsort(ordering(rows, ["card"]), kind="stable")]
 
 
 def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:

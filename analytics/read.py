@@ -94,7 +94,7 @@ def _run(sql: str, kind: str, seen: Snapshot, parameters: dict[str, int]) -> pl.
     with connection:
         _view(connection, kind, seen)
         found: pl.DataFrame = connection.sql(sql, params=parameters).pl()
-        return found
+        return found.rechunk()  # what takes rows by their number is slower on many chunks
 
 
 # Starting an engine takes longer than most queries: a process has one, each query a connection.

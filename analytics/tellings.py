@@ -49,11 +49,13 @@ def joined(tellings: pl.DataFrame) -> pl.DataFrame:
     alone = tellings.filter(pl.all_horizontal(pl.col(IDS).is_null())).drop(IDS)
     shared = shared.sort(_rank(), "source", "event_id").with_row_index("place")
     attempts = _merged(_attributed(shared)).select(alone.columns)
-    return _numbered(pl.concat([alone, attempts]).sort("source", "event_id"))
+    return _numbered(pl.concat([alone, attempts]))
 
 
 def _numbered(attempts: pl.DataFrame) -> pl.DataFrame:
-    return attempts.with_columns(request=pl.int_range(pl.len()))
+    # Most names come in their order, which this sort makes use of and the query's would not.
+    named = attempts.sort("source", "event_id")
+    return named.with_columns(request=pl.int_range(pl.len()))
 
 
 def _rank() -> pl.Expr:

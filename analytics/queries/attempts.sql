@@ -1,6 +1,6 @@
 -- reads: attempt
--- What was told of attempts placed in the range that end after an instant, in the order that breaks
--- ties, with the ids that several sources told: `tellings.joined` makes one row of each attempt.
+-- What was told of attempts placed in the range that end after an instant, in any order, with the
+-- ids that several sources told: `tellings.joined` makes one row of each attempt.
 WITH told AS (
     SELECT *
     FROM attempt
@@ -121,4 +121,3 @@ FROM told
 LEFT JOIN requests USING (request_id)
 LEFT JOIN responses USING (response_id)
 LEFT JOIN judged USING (source, event_id)
-ORDER BY source, event_id

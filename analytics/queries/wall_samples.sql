@@ -1,6 +1,6 @@
 -- reads: sample
--- Wall meters' readings placed in the range, in time order per meter; the meter stands as `card`.
+-- Wall meters' readings placed in the range, in the order of time; the meter stands as `card`.
 SELECT device AS card, source, sensor, at_ns, power_mw, energy_uj_total, counter_epoch, util_pct, foreign_processes
 FROM sample
 WHERE scope = 'wall' AND at_ns >= $from_ns AND at_ns < $to_ns
-ORDER BY card, at_ns, source, event_id
+ORDER BY at_ns, source, event_id
