@@ -73,7 +73,7 @@ def top_up(
     above, at, left = _cut_off(group[short], rest[short], left)
     at, share = short[at], floor.copy()
     share[short] += above
-    ranked = at[_ranked(group[at], rest[at], ordering(parts[at], order))]
+    ranked = at[_ranked(group[at], rest[at], ordering(parts.select(order)[at], order))]
     own = group[ranked]
     first = np.searchsorted(own, own, side="left")
     share[ranked] += np.arange(len(ranked)) - first < left[own]

@@ -106,12 +106,13 @@ def _metered(
 def money(
     leaves: pl.DataFrame, card_energy: pl.DataFrame, host: HostEnergy, rates: Mapping[int, Rate]
 ) -> Iterator[pl.DataFrame]:
-    """What the energy costs, a frame per line: `MONEY`."""
+    """What the energy costs, a frame per line that drew any: `MONEY`."""
     declared, metered = ~pl.col("metered"), pl.col("metered")
     told = host.places.drop_nulls("energy_uj")
     drawn = (card_energy, told.filter(declared), told.filter(metered))
     for line, energy in zip(LINES, drawn, strict=True):
-        yield _cost(line, energy, leaves, rates)
+        if not energy.is_empty():
+            yield _cost(line, energy, leaves, rates)
 
 
 def unassigned(host: HostEnergy, rates: Mapping[int, Rate]) -> pl.DataFrame:
