@@ -31,7 +31,7 @@ def _levels(record: Record, pool: str, from_ns: int, to_ns: int) -> Levels:
     unseen = clip(_spans(own.filter(state="unknown")), from_ns, to_ns)
     # An odd attempt that was sent on after its end was never there.
     there = pl.col("pool") == pool, pl.col("end_ns") > pl.col("start_ns"), pl.col("card_no") == 0
-    rows = record.rows.filter(there)
+    rows = record.rows.select("pool", "card_no", "start_ns", "end_ns").filter(there)
     starts, ends = (np.sort(rows[column].to_numpy()) for column in ("start_ns", "end_ns"))
     edges = distinct(np.concatenate([starts, ends, served.ravel(), unseen.ravel()]))
     at, length = edges[:-1], np.diff(edges)
