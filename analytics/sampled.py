@@ -22,44 +22,26 @@ def sampled(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The intervals between the readings (`energy.readings`) of the cards, and of the wall meters,
     that meet [from, to) `days`, and more."""
-    far = (_floor_day(days[0] - BRIDGED_NS), _floor_day(days[1] + BRIDGED_NS) + DAY_NS)
-    every = ledger.frame("sampled", *far)
-    cards, wall = (
-        _read(
-            ledger,
-            query,
-            host,
-            days=days,
-            told=set(every.filter(query=query)["card"]),
-            far=far,
-            now_ns=now_ns,
-        )
-        for query in MOST
-    )
-    return cards, wall
-
-
-def _read(
-    ledger: Ledger,
-    query: str,
-    host: HostFacts,
-    *,
-    days: tuple[int, int],
-    told: set[str],
-    far: tuple[int, int],
-    now_ns: int,
-) -> pl.DataFrame:
     near = (_floor_day(days[0]) - DAY_NS, _floor_day(days[1]) + DAY_NS)
-    span = near if told else (days[0], days[0])
-    found = readings(ledger.frame(query, *span), host, MOST[query])
-    reaches = (pl.col("from_ns").min() < days[0]) & (
-        (pl.col("at_ns").max() >= days[1]) | pl.lit(near[1] > now_ns)
+    far = (_floor_day(days[0] - BRIDGED_NS), _floor_day(days[1] + BRIDGED_NS) + DAY_NS)
+    away = pl.concat(
+        ledger.frame("sampled", *span) for span in ((far[0], near[0]), (near[1], far[1]))
     )
-    there = found.group_by("card").agg(reaches.alias("it")).filter("it")["card"]
-    # Whoever has readings only further away may have been silent throughout.
-    if told.issubset(there):
-        return found
-    return readings(ledger.frame(query, *far), host, MOST[query])
+
+    def read(query: str) -> pl.DataFrame:
+        samples = ledger.frame(query, *near)
+        found = readings(samples, host, MOST[query])
+        reaches = (pl.col("from_ns").min() < days[0]) & (
+            (pl.col("at_ns").max() >= days[1]) | pl.lit(near[1] > now_ns)
+        )
+        there = found.group_by("card").agg(reaches.alias("it")).filter("it")["card"]
+        # Whoever has readings only further away may have been silent throughout.
+        told = {*away.filter(query=query)["card"], *samples["card"].unique()}
+        if told.issubset(there):
+            return found
+        return readings(ledger.frame(query, *far), host, MOST[query])
+
+    return read("samples"), read("wall_samples")
 
 
 def _floor_day(at_ns: int) -> int:
