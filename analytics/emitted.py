@@ -11,8 +11,8 @@ from analytics.states import BUCKET_NS
 
 
 def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
-    """Tokens put out on the rig's cards in service (card, bucket_ns, emitted_tokens), from
-    `timeline` rows.
+    """Tokens put out on the rig's cards in service (card, bucket_ns, emitted_tokens; in this
+    order), from `timeline` rows.
 
     Decode runs from the first token, or from the start of computing where none was seen, to the
     end; one without length counts in the bucket in which it ends. Each of n cards of a split model
@@ -36,7 +36,8 @@ def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
     found = found.join(in_service(cards), on="card").filter(
         pl.col("bucket_ns") >= pl.col("begin"), pl.col("bucket_ns") < pl.col("end")
     )
-    return found.select("card", "bucket_ns", pl.col("tokens").alias("emitted_tokens"))
+    found = found.select("card", "bucket_ns", pl.col("tokens").alias("emitted_tokens"))
+    return found.sort("card", "bucket_ns")
 
 
 _KEPT = ("card", "tokens")
