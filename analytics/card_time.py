@@ -22,22 +22,22 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 
 
+READ = [
+    "card", "request", "compute_ns", "split_ns", "end_ns", "first_kind", "second_kind",
+    "recomputed_tokens", "fresh_tokens",
+]  # fmt: skip
+
+
 def card_time(rows: pl.DataFrame) -> pl.DataFrame:
     """Card time of each request by card, bucket and kind, from `timeline` rows.
 
     Columns: card, bucket_ns, request, kind (`KIND`), ns, in the order of the first four. Per card
     and bucket Σ ns is the time in which at least one request computed.
     """
-    rows = rows.select(_READ).filter(pl.col("end_ns") > pl.col("compute_ns"))
+    rows = rows.select(READ).filter(pl.col("end_ns") > pl.col("compute_ns"))
     by_card = sorted(rows.partition_by("card", as_dict=True).items())
     parts = [_shares(str(key[0]), part) for key, part in by_card]
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
-
-
-_READ = [
-    "card", "request", "compute_ns", "split_ns", "end_ns", "first_kind", "second_kind",
-    "recomputed_tokens", "fresh_tokens",
-]  # fmt: skip
 
 
 def _shares(card: str, rows: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 from analytics import cost, energy
 from analytics.account import Capacity
 from analytics.active_gap import reach_ns
-from analytics.card_time import card_time
+from analytics.card_time import READ, card_time
 from analytics.evidence import Evidence, gather
 from analytics.host import HostFacts, host_facts
 from analytics.periods import day_at
@@ -26,7 +26,6 @@ from collector.settings import EngineSettings, Settings
 
 DAY_NS = 86_400 * SECOND_NS
 LOOKBACK_NS = 2 * DAY_NS
-SHARED = ("first_kind", "second_kind", "recomputed_tokens", "fresh_tokens")
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,7 @@ def _clipped(rows: pl.DataFrame, rig: list[Card], from_ns: int, to_ns: int) -> p
     """The rows' time within a span and their card's service; those without any are left out."""
     served = in_service(rig).with_columns(pl.col("begin", "end").clip(from_ns, to_ns))
     bounds = ("compute_ns", "split_ns", "end_ns")
-    near = rows.select("card", "request", *bounds, *SHARED).join(
-        served, on="card", maintain_order="left"
-    )
+    near = rows.select(READ).join(served, on="card", maintain_order="left")
     near = near.filter(pl.col("end_ns") > pl.col("begin"), pl.col("compute_ns") < pl.col("end"))
     near = near.with_columns(pl.col(bound).clip("begin", "end") for bound in bounds)
     return near.drop("begin", "end")

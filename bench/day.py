@@ -20,7 +20,8 @@ def built_s(config: Path, at_ns: int) -> float:
     settings = load(config)
     ledger = config.parent / "ledger"
     day = day_at(at_ns, settings.zone)
-    shutil.rmtree(ledger / "derived" / day.name, ignore_errors=True)
+    for kept in ("derived", "derived/time"):
+        shutil.rmtree(ledger / kept / day.name, ignore_errors=True)
     start = time.perf_counter()
     (built,) = Shelf(Ledger(ledger), settings, now_ns()).days(day.from_ns, day.to_ns)
     seconds = time.perf_counter() - start
