@@ -42,12 +42,10 @@ def as_filed(month: str, document: dict[str, Any]) -> str:
 def otherwise(month: str, document: dict[str, Any], now: dict[str, Any]) -> str:
     """The sentence over a month whose books have changed since they were filed."""
     told = {each["figure"]: each for each in now["figures"]}
-    parts = [
-        words.count(rows, "row") + f" by {name.replace('_', ' ')}"
-        for name, rows in now["groups"].items()
-    ]
-    if told:
-        parts.insert(0, words.count(len(told), "figure"))
+    rows = sum(now["groups"].values())
+    parts = [words.count(len(told), "figure")] if told else []
+    if rows:
+        parts.append(f"{words.count(rows, 'row')} of its tables")
     changed = " and ".join(parts) or "its books"
     total = ""
     if TOTAL in told:
