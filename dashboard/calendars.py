@@ -10,7 +10,17 @@ import altair as alt
 
 from dashboard import words
 from dashboard.axes import axis_look, dress, inline, lookup
-from dashboard.palette import FONT, STATE_WORDS, STATES, Palette, fixed, hatched, solid_states
+from dashboard.palette import (
+    FONT,
+    STATE_WORDS,
+    STATES,
+    Palette,
+    between,
+    fixed,
+    hatched,
+    ink_on,
+    solid_states,
+)
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 STRIP, CELL = 0.8, 0.9
@@ -162,17 +172,19 @@ def week(hours: list[dict[str, Any]], zone: str, colours: Palette) -> alt.LayerC
         alt.Tooltip("time:N", title="busy card time"),
         alt.Tooltip("unknown:N", title="without a witness"),
     ]
+    cold, hot = colours.states["off"], colours.own
     shade = alt.Color(
         "share:Q",
-        scale=alt.Scale(
-            domain=[0, top], range=[colours.states["off"], colours.own], interpolate="rgb"
-        ),
+        scale=alt.Scale(domain=[0, top], range=[cold, hot], interpolate="rgb"),
         legend=None,
     )
     known = [row for row in rows if row["share"] is not None]
-    on_dark = alt.condition(
-        f"datum.share > {top * 0.5}", alt.value(colours.page), alt.value(colours.text)
-    )
+    inked = [
+        row | {"ink": ink_on(between(cold, hot, row["share"] / top))}
+        for row in known
+        if row["short"]
+    ]
+    ink = alt.condition("datum.ink == '#ffffff'", alt.value("#ffffff"), alt.value("#000000"))
     layers = [
         alt.Chart(inline(known))
         .mark_rect(cornerRadius=2)
@@ -180,9 +192,9 @@ def week(hours: list[dict[str, Any]], zone: str, colours: Palette) -> alt.LayerC
         alt.Chart(inline([row for row in rows if row["share"] is None]))
         .mark_rect(color=hatched(colours, 6), stroke=colours.line, strokeWidth=1)
         .encode(x=x, y=y, tooltip=tooltip),
-        alt.Chart(inline([row for row in known if row["short"]]))
+        alt.Chart(inline(inked))
         .mark_text(font=FONT, fontSize=9.5)
-        .encode(x=x, y=y, text="short:N", color=on_dark),
+        .encode(x=x, y=y, text="short:N", color=ink),
     ]
     return dress(layers, colours, 7 * 28 + 44)
 

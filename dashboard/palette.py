@@ -14,8 +14,10 @@ __all__ = [
     "STATE_WORDS",
     "STEP_WORDS",
     "Palette",
+    "between",
     "fixed",
     "hatched",
+    "ink_on",
     "of_cards",
     "palette",
     "solid_states",
@@ -60,13 +62,24 @@ def of_cards(cards: list[str], colours: Palette) -> dict[str, str]:
     for number, card in enumerate(cards):
         at = last * number / max(1, len(cards) - 1)
         low = min(int(at), last - 1)
-        found[card] = _between(colours.ramp[low], colours.ramp[low + 1], at - low)
+        found[card] = between(colours.ramp[low], colours.ramp[low + 1], at - low)
     return found
 
 
-def _between(one: str, other: str, share: float) -> str:
+def between(one: str, other: str, share: float) -> str:
+    """The colour at a share of the way from one to another."""
     parts = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in (one, other)]
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(*parts, strict=True))
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever stands out more: on any colour 4.5 to 1 and better."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
+    )
+    light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "#000000" if (light + 0.05) ** 2 > 1.05 * 0.05 else "#ffffff"
 
 
 def solid_states(colours: Palette) -> dict[str, str]:

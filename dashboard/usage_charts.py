@@ -13,6 +13,9 @@ from dashboard.palette import FONT, Palette, fixed
 
 LEFT = {"hours": "active", "occupancy": "busy", "throughput": "at peak"}
 
+# What a narrow window leaves to bars and the texts behind them, and what a letter takes of it.
+NARROW_PX, LETTER_PX = 280, 7
+
 
 def chain(layers: list[dict[str, Any]], currency: str, colours: Palette) -> alt.LayerChart:
     """What is left of the cards' capacity after each layer, and what each loses, with its price.
@@ -22,7 +25,8 @@ def chain(layers: list[dict[str, Any]], currency: str, colours: Palette) -> alt.
     rows = chain_rows(layers)
     order = [row["label"] for row in rows]
     widest = max([row["right"] for row in rows], default=1.0)
-    scale = alt.Scale(domain=[0, widest * 1.65], nice=False)
+    room = min(0.6, (8 + LETTER_PX * max(len(row["text"]) for row in rows)) / NARROW_PX)
+    scale = alt.Scale(domain=[0, widest / (1 - room)], nice=False)
     y = alt.Y("label:N", sort=order, title=None, axis=names_axis(colours))
     axis = numbers_axis(colours)
     axis["format"], axis["values"] = "%", [0, 0.25, 0.5, 0.75, 1]

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 from rig import month_page, walked, walked_day
-from rig.accessible import DRAWN, PALE, walked_by_tab
+from rig.accessible import DRAWN, PALE, open_all, walked_by_tab
 from rig.browser import Visit, chromium, served
 from rig.walk import marks
 
-OPENED = f"requests?day={walked_day.LAST_DAY}&request={walked_day.REQUEST}"
-PAGES = ["", "cost", "utilization", "compare", "routing", OPENED, "settings"]
+ONE_REQUEST = f"requests?day={walked_day.LAST_DAY}&request={walked_day.REQUEST}"
+PAGES = ["", "cost", "utilization", "compare", "routing", ONE_REQUEST, "settings"]
 LOOKS = [(page, theme) for theme in ("light", "dark") for page in PAGES]
 # Tall enough for a whole page: nothing has to be scrolled into sight.
-HEIGHT = 5200
+HEIGHT = 7000
+NARROW = 390
 # What a colour says is said beside it: in the legend, by the name of a bar, or by its place.
 LEGEND = {
     "State of each card in 15-minute cells",
@@ -64,12 +65,14 @@ def address(config: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module", params=LOOKS, ids=lambda look: f"{look[0][:8]}-{look[1]}")
 def visit(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Visit]:
-    """One page in one theme, once everything is drawn."""
+    """One page in one theme, once everything is drawn and opened. The tests below it go on from
+    where the one before left it."""
     name, scheme = request.param
     with closing(Visit(browser, scheme)) as made:
         made.page.set_viewport_size({"width": 1400, "height": HEIGHT})
         made.page.goto(f"{address}/{name}{'&' if '?' in name else '?'}month=2026-10")
         made.page.wait_for_function(DRAWN, timeout=120_000)
+        open_all(made.page)
         yield made
 
 
@@ -91,6 +94,35 @@ def test_every_control_is_reached_and_seen_by_keyboard(visit: Visit) -> None:
     missed, unseen = walked_by_tab(visit.page)
     assert missed == []
     assert unseen == []
+
+
+def test_in_a_narrow_window_too(visit: Visit) -> None:
+    shown = visit.page
+    shown.set_viewport_size({"width": NARROW, "height": HEIGHT})
+    drawer = shown.get_by_test_id("stExpandSidebarButton")
+    drawer.wait_for(timeout=30_000)
+    shown.wait_for_function(DRAWN, timeout=60_000)
+    if visit.scheme == "light":  # who reaches what is the same in both
+        assert walked_by_tab(shown) == ([], [])
+    assert shown.evaluate("document.documentElement.scrollWidth") == NARROW
+    assert shown.evaluate(PALE)[1] == []
+    drawer.press("Enter")
+    link = shown.get_by_role("link", name="Overview", exact=True)
+    link.wait_for(timeout=30_000)
+    assert shown.evaluate(PALE)[1] == []
+    link.focus()
+    assert shown.evaluate("document.activeElement.textContent") == "Overview"
+
+
+def test_every_menu_is_opened_by_keyboard_and_stands_out(visit: Visit) -> None:
+    shown = visit.page
+    for box in shown.locator("input[role=combobox]:visible").all():
+        box.focus()
+        shown.keyboard.press("ArrowDown")
+        shown.get_by_role("option").first.wait_for(timeout=30_000)
+        assert shown.evaluate(PALE)[1] == []
+        shown.keyboard.press("Escape")
+        shown.get_by_role("option").first.wait_for(state="hidden", timeout=30_000)
 
 
 def test_a_month_and_a_group_are_chosen_by_keyboard(browser: Browser, address: str) -> None:

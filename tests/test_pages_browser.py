@@ -17,7 +17,7 @@ from analytics.render import table
 from dashboard import words
 
 LAST_WORDS = "Every figure as CSV"
-LOOKS = [("light", 1400), ("dark", 1400), ("light", 420), ("dark", 420)]
+LOOKS = [("light", 1400), ("dark", 1400), ("light", 390), ("dark", 390)]
 
 
 @pytest.fixture(scope="module")

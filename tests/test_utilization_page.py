@@ -8,7 +8,7 @@ from rig import month_page as rig
 from streamlit.testing.v1 import AppTest
 
 from dashboard import calendars, usage_charts, usage_sentences, words
-from dashboard.palette import DARK, LIGHT, STATES, Palette
+from dashboard.palette import DARK, LIGHT, STATES, Palette, between, ink_on
 
 pytestmark = pytest.mark.usefixtures("forget")
 
@@ -215,3 +215,21 @@ def test_the_week_keeps_unknown_and_never_apart() -> None:
         "Busiest: Mon 08:00 to 09:00, **50 %** of the cards' time. 1 hour of the week never had a "
         "request."
     )
+
+
+@THEMES
+def test_a_figure_of_the_week_can_be_read_on_any_shade(colours: Palette) -> None:
+    for percent in range(101):
+        ground = between(colours.states["off"], colours.own, percent / 100)
+        ink = ink_on(ground)
+        high, low = sorted((luminance(ink), luminance(ground)), reverse=True)
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (percent, ground, ink)
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2's relative luminance."""
+    parts = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (byte / 255 for byte in bytes.fromhex(colour[1:]))
+    ]
+    return sum(w * part for w, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))

@@ -10,9 +10,11 @@ DRAWN = """() => document.querySelector('.stApp')?.dataset.testScriptState === '
   && !document.querySelector('[data-testid=stSkeleton]')
   && [...document.querySelectorAll('.stVegaLiteChart')].every(e => e.querySelector('svg text'))"""
 
-# Texts with too little contrast (WCAG 2: relative luminance, 4.5 to 1), each with what it stands
-# on: the grounds of the elements around it, for a chart the marks beneath its middle, or its halo.
-PALE = """() => {
+# Texts with too little contrast (WCAG 2: relative luminance, 4.5 to 1, icons 3 to 1), each with
+# what it stands on: the grounds of the elements around it, for a chart the marks beneath its
+# middle, or its halo. Read once nothing fades in or out.
+PALE = """async () => {
+  await Promise.allSettled(document.getAnimations().map(each => each.finished));
   const rgba = text => { const n = text.match(/[\\d.]+/g)?.map(Number);
     return n && [n[0], n[1], n[2], n[3] ?? 1]; };
   const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
@@ -23,6 +25,9 @@ PALE = """() => {
     return (x + 0.05) / (y + 0.05); };
   const upwards = e => e ? [e, ...upwards(e.parentElement)] : [];
   const opacity = e => upwards(e).reduce((o, p) => o * getComputedStyle(p).opacity, 1);
+  // Words for a screen reader alone lie in a box of one pixel.
+  const isUnseen = e => upwards(e).some(p => p.clientWidth <= 1 && p.clientHeight <= 1
+    && getComputedStyle(p).position === 'absolute');
   const middle = b => [b.left + b.width / 2, b.top + b.height / 2];
   const holds = (e, [x, y]) => { const b = e.getBoundingClientRect();
     return b.left <= x && x <= b.right && b.top <= y && y <= b.bottom; };
@@ -30,8 +35,8 @@ PALE = """() => {
     .map(p => rgba(getComputedStyle(p).backgroundColor)).reverse()
     .reduce((g, c) => over(c, g), [255, 255, 255, 1]);
   const found = [];
-  const judge = (text, ink, ground) => { const c = contrast(over(ink, ground), ground);
-    if (c < 4.5) found.push(text.trim().slice(0, 40) + ': ' + c.toFixed(2)); };
+  const judge = (text, ink, ground, least = 4.5) => { const c = contrast(over(ink, ground), ground);
+    if (c < least) found.push(text.trim().slice(0, 40) + ': ' + c.toFixed(2)); };
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   let told = 0;
   while (texts.nextNode()) {
@@ -41,10 +46,18 @@ PALE = """() => {
     if (!e.checkVisibility({visibilityProperty: true})) continue;
     range.selectNodeContents(text);
     const box = range.getBoundingClientRect(), style = getComputedStyle(e);
-    if (box.width < 2 || !opacity(e)) continue;
+    if (box.width < 2 || !opacity(e) || isUnseen(e)) continue;
     const ink = rgba(style.color);
     ink[3] *= opacity(e);
-    judge(text.data, ink, ground(e, middle(box)));
+    // An icon is a picture, written as a word of its own font.
+    judge(text.data, ink, ground(e, middle(box)), /Material/.test(style.fontFamily) ? 3 : 4.5);
+    told++;
+  }
+  for (const e of document.querySelectorAll('[placeholder]:placeholder-shown:not(:disabled)')) {
+    const style = getComputedStyle(e, '::placeholder'), ink = rgba(style.color);
+    if (!e.placeholder || !e.checkVisibility({visibilityProperty: true})) continue;
+    ink[3] *= style.opacity * opacity(e);
+    judge(e.placeholder, ink, ground(e, middle(e.getBoundingClientRect())));
     told++;
   }
   const every = document.createElement('style');
@@ -114,16 +127,31 @@ FOCUSED = """() => {
 }"""
 
 
+def open_all(page: Page) -> None:
+    """Open whatever can be opened in place, and the forms of the settings."""
+    for number, group in enumerate(page.get_by_role("radiogroup", name="Change").all()):
+        group.get_by_role("radio").last.click()
+        page.get_by_test_id("stForm").nth(number).wait_for(timeout=60_000)
+    page.evaluate(
+        "document.querySelectorAll('details:not([open]) > summary').forEach(e => e.click())"
+    )
+    page.wait_for_function(DRAWN, timeout=60_000)
+
+
 def walked_by_tab(page: Page) -> tuple[list[str], list[str]]:
     """The controls that Tab does not reach, and those that it reaches unseen."""
     count = page.evaluate(LOOKS)
     reached: dict[int, str] = {}
-    unseen = []
+    before, unseen = -1, []
     for _ in range(2 * count + 10):
         page.keyboard.press("Tab")
         at, name, is_seen, tag = page.evaluate(FOCUSED)
-        if tag == "BODY" and reached:
+        # From the last control Tab leaves the page, and comes back to the first.
+        if at >= 0 and at in reached and at != before:
             break
+        before = at
+        if tag == "BODY":
+            continue
         reached[at] = name
         # Tables draw their cells, and which of them is chosen, themselves.
         if not is_seen and tag not in ("CANVAS", "MAIN") and not _appears(page):

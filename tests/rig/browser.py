@@ -118,6 +118,7 @@ class Visit:
             color_scheme=scheme,  # type: ignore[arg-type]
             viewport={"width": width, "height": 1000},
         )
+        self.scheme = scheme
         self.page: Page = self.context.new_page()
         self.asked: list[str] = []
         self.complaints: list[str] = []
