@@ -207,7 +207,8 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def sources(health: Health, silent: Sequence[str], meters: Iterable[str] = ()) -> str:
     """How the sources are, in one sentence; `silent` told nothing yet, `meters` are no cards."""
     if health.trouble is not None:
-        return f"{plain(health.trouble[:1].upper() + health.trouble[1:])}."
+        told = plain(health.trouble[:1].upper() + health.trouble[1:])
+        return told.replace("\\`", "`") + "."  # a command stands as code
     down = [name for name, up in health.engine_up.items() if not up]
     late = {name for name, age in health.sample_age_s.items() if age > SILENT_S} | {*silent}
     late_meters = late & {*meters}
