@@ -1,19 +1,25 @@
 """A folder of frames and a few facts, written aside and then renamed: all of it or nothing.
 
-Whoever comes first wins; both are right, as both were made of the same.
+Whoever comes first wins; both are right, as both were made of the same. The facts hold a check sum
+of themselves and of every frame, so that neither damage nor a folder that came into the place while
+it was read is taken for what was kept.
 """
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
 import polars as pl
 
 FACTS = "facts.json"
+Facts = dict[str, Any]
+Kept = tuple[Facts, dict[str, pl.DataFrame]]  # facts, and frames by name
 
 
 def put(place: Path, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any]) -> bool:
@@ -23,43 +29,62 @@ def put(place: Path, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         aside.mkdir(mode=0o700)
-        for name, frame in frames.items():
-            frame.write_parquet(aside / f"{name}.parquet", compression="lz4")
-        (aside / FACTS).write_text(json.dumps(facts), encoding="utf-8")
+        sums = {name: _write(aside / f"{name}.parquet", frame) for name, frame in frames.items()}
+        kept = {"facts": facts, "sums": sums}
+        (aside / FACTS).write_text(json.dumps({"sum": _sum(kept), "kept": kept}), encoding="utf-8")
         _replace(aside, place)
     except OSError:
-        shutil.rmtree(aside, ignore_errors=True)
         return False
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
     return True
 
 
-def facts(place: Path) -> dict[str, Any] | None:
-    """The facts of a folder; None where there are none or they are damaged."""
+def read(
+    place: Path,
+    names: Sequence[str],
+    columns: Sequence[str] = (),
+    *,
+    holds: Callable[[Facts], bool],
+) -> Kept | None:
+    """The facts of a folder, if they hold, and frames by name, all of their columns where none is
+    named; None where any of it is gone, damaged or of another folder than the facts."""
     try:
-        found = json.loads((place / FACTS).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def frame(place: Path, name: str, columns: Sequence[str] = ()) -> pl.DataFrame | None:
-    """The columns of a frame, all where none is named; None where it is gone or damaged."""
-    try:
-        return pl.read_parquet(place / f"{name}.parquet", columns=list(columns) or None)
-    except (OSError, pl.exceptions.PolarsError):
+        whole = json.loads((place / FACTS).read_bytes())
+        facts, sums = whole["kept"]["facts"], whole["kept"]["sums"]
+        if whole["sum"] != _sum(whole["kept"]) or not holds(facts):
+            return None
+        return facts, {
+            name: _read(place / f"{name}.parquet", sums[name], columns) for name in names
+        }
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def frames(place: Path, names: Sequence[str]) -> dict[str, pl.DataFrame] | None:
-    """Several frames by name; None where one of them is gone or damaged."""
-    found = {name: frame(place, name) for name in names}
-    known = {name: each for name, each in found.items() if each is not None}
-    return known if len(known) == len(found) else None
+def _sum(kept: Mapping[str, Any]) -> int:
+    return crc32(json.dumps(kept).encode())
+
+
+def _write(file: Path, frame: pl.DataFrame) -> int:
+    content = BytesIO()
+    frame.write_parquet(content, compression="lz4")
+    file.write_bytes(content.getbuffer())
+    return crc32(content.getbuffer())
+
+
+def _read(file: Path, told_sum: int, columns: Sequence[str]) -> pl.DataFrame:
+    """The columns of a frame. Raises OSError, ValueError where it is not as it was written."""
+    content = file.read_bytes()
+    if crc32(content) != told_sum:
+        raise ValueError(f"{file} is damaged")
+    return pl.read_parquet(BytesIO(content), columns=list(columns) or None)
 
 
 def _replace(aside: Path, place: Path) -> None:
     old = place.with_name(f"{place.name}.{uuid4().hex}.old")
     with suppress(FileNotFoundError):
         place.rename(old)
-    aside.rename(place)
-    shutil.rmtree(old, ignore_errors=True)
+    try:
+        aside.rename(place)
+    finally:
+        shutil.rmtree(old, ignore_errors=True)

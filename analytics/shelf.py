@@ -9,7 +9,6 @@ What is kept by request is read only when asked for. The shelf can be deleted at
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -18,6 +17,7 @@ from analytics import folder
 from analytics.assumptions import of_days
 from analytics.day import Day, entered
 from analytics.fingerprints import Fingerprints, Span, key
+from analytics.folder import Facts, Kept
 from analytics.periods import Period, day_at
 from analytics.read import Ledger
 from analytics.record import DAY_NS, around_ns, keep_record
@@ -159,13 +159,11 @@ class Shelf:
 
     def _timesheet(self, span: Span) -> Timesheet | None:
         """The kept timesheet of a day whose fingerprint still holds."""
-        place = self.root / TIME / span.name
-        kept = self._held(span, place) if span.is_over else None
-        frames = None if kept is None else folder.frames(place, TIME_FRAMES)
-        if kept is None or frames is None:
+        kept = self._time_of(span, TIME_FRAMES) if span.is_over else None
+        if kept is None:
             return None  # never made, taken away or damaged: it is made again
         day = Period(span.name, span.from_ns, span.to_ns)
-        return from_told(day, kept, frames, self._ended(span), self.settings)
+        return from_told(day, *kept, self._ended(span), self.settings)
 
     def _put_time(self, span: Span, sheet: Timesheet) -> Timesheet:
         """Keep a timesheet; what it holds by request is left where it can be had again."""
@@ -210,21 +208,21 @@ class Shelf:
     def _taken(self, span: Span) -> Day | None:
         if not span.is_over:
             return self._open.get(key(span))
-        facts = self._facts(span)
-        frames = None if facts is None else folder.frames(self.root / span.name, FRAMES)
-        if facts is None or frames is None:
+        kept = self._money_of(span, FRAMES)
+        if kept is None:
             return None
-        details = self._shelved(span)
-        return Day(span.name, span.from_ns, span.to_ns, facts=facts, details=details, **frames)
+        facts, details = kept[0]["facts"], self._shelved(span)
+        self._found[key(span)] = facts
+        return Day(span.name, span.from_ns, span.to_ns, facts=facts, details=details, **kept[1])
 
     def _shelved(self, span: Span) -> Details:
-        """A kept day's frames by request; one that is gone or damaged is made anew."""
+        """A kept day's frames by request; one that is gone, damaged or another's is made anew."""
 
         def read(name: str, columns: Sequence[str]) -> pl.DataFrame:
             if name not in DETAILS:
                 return self._ended(span)(name, columns)
-            found = folder.frame(self.root / span.name, name, columns)
-            return self._anew(span)(name, columns) if found is None else found
+            kept = self._money_of(span, [name], columns)
+            return self._anew(span)(name, columns) if kept is None else kept[1][name]
 
         return read
 
@@ -232,10 +230,10 @@ class Shelf:
         """Likewise what a kept timesheet holds by request."""
 
         def read(name: str, columns: Sequence[str]) -> pl.DataFrame:
-            found = folder.frame(self.root / TIME / span.name, name, columns)
-            if found is None:
+            kept = self._time_of(span, [name], columns)
+            if kept is None:
                 return self._from_events([span])[0].details(name, columns)
-            return found
+            return kept[1][name]
 
         return read
 
@@ -251,23 +249,36 @@ class Shelf:
     def _facts(self, span: Span) -> dict[str, Any] | None:
         """The kept facts of a day whose fingerprint still holds."""
         if key(span) not in self._found:
-            kept = self._held(span, self.root / span.name, self._assumptions, *self.tables)
+            kept = self._money_of(span, ())
             if kept is None:
                 return None
-            self._found[key(span)] = kept["facts"]
+            self._found[key(span)] = kept[0]["facts"]
         return self._found[key(span)]
 
-    def _held(self, span: Span, place: Path, *assumptions: str) -> dict[str, Any] | None:
-        """What is kept in a folder of a day, where its fingerprint still holds."""
-        kept = folder.facts(place)
-        if kept is None or not self._prints.born:
-            return None
+    def _time_of(
+        self, span: Span, names: Sequence[str], columns: Sequence[str] = ()
+    ) -> Kept | None:
+        """What is kept of a day's timesheet, where its fingerprint still holds."""
+        place = self.root / TIME / span.name
+        return folder.read(place, names, columns, holds=lambda told: self._holds(span, told))
+
+    def _money_of(
+        self, span: Span, names: Sequence[str], columns: Sequence[str] = ()
+    ) -> Kept | None:
+        """What is kept of a day made of it, likewise."""
+        rests_on = self._assumptions, *self.tables
+        place = self.root / span.name
+        return folder.read(
+            place, names, columns, holds=lambda told: self._holds(span, told, *rests_on)
+        )
+
+    def _holds(self, span: Span, told: Facts, *assumptions: str) -> bool:
         try:
-            until, recalls = kept["sampled_until_ns"], kept["facts"]["recalls"]
+            until, recalls = told["sampled_until_ns"], told["facts"]["recalls"]
             expected = self._prints.of(span, until, recalls, *assumptions)
-            return kept if kept["fingerprint"] == expected else None
+            return bool(self._prints.born) and told["fingerprint"] == expected
         except (KeyError, TypeError):
-            return None
+            return False
 
 
 def _next_size(sheets: list[Timesheet]) -> int:

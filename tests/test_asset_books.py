@@ -4,8 +4,8 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
+from rig.kept import alter_cells
 from rig.ledger import SECOND, START, attempt, heartbeats, ledger, settings
 
 from analytics.identities import BrokenIdentity, check
@@ -120,9 +120,7 @@ def test_a_rent_while_up_costs_witnessed_time_and_says_what_nobody_witnessed(
     seen = heartbeats(0, 3600, ["on-A"])
     told = month(ledger(tmp_path / "ledger", [*seen, off]), made, period, period.to_ns + 10**15)
     assert told["cost_nano"]["capital"] == 3_620_000_000
-    cells = tmp_path / "ledger" / "derived" / "2026-10-05" / "cells.parquet"
-    idle = pl.when(pl.col("state") == "idle").then(1).otherwise(0)
-    pl.read_parquet(cells).with_columns(pl.col("capital_nano") + idle).write_parquet(cells)
+    alter_cells(tmp_path / "ledger" / "derived" / "2026-10-05", "capital_nano", "idle")
     with pytest.raises(BrokenIdentity, match=r"capital \+ other = as declared"):
         month(Ledger(tmp_path / "ledger"), made, period, period.to_ns + 10**15)
     unknown = 24 * 3600 - 4 * 3600

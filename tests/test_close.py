@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import polars as pl
 import pytest
+from rig.kept import alter_cells
 from rig.ledger import attempt, heartbeats, ledger
 
 import rigledger
@@ -220,9 +220,7 @@ def test_books_that_do_not_add_up_are_not_closed(
     """A kept day whose cost or time was altered by a billionth."""
     told.json()
     store = load(config).store_path()
-    cells = store / "derived" / "2026-10-05" / "cells.parquet"
-    more = pl.when(pl.col("state") == state).then(1).otherwise(0)
-    pl.read_parquet(cells).with_columns(pl.col(column) + more).write_parquet(cells)
+    alter_cells(store / "derived" / "2026-10-05", column, state)
     code, out, err = told("close", "2026-10")
     assert (code, out) == (1, "")
     assert "do not add up" in err

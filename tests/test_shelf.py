@@ -370,6 +370,18 @@ def test_requests_of_a_damaged_day_are_built_again(kept: Ledger) -> None:
     assert all(one.equals(other) for one, other in zip(right, again, strict=True))
 
 
+def test_a_day_tells_no_requests_of_another_that_came_into_its_place(kept: Ledger) -> None:
+    """Two that run at once: the same dates in another zone, and at another price."""
+    day = day_at(START, rig().zone)
+    (mine,) = Shelf(kept, rig(), NOW).days(day.from_ns, day.to_ns)
+    ended, costs = mine.ended(), mine.costs()
+    others = rig("America/Los_Angeles", price="8500")
+    theirs = Shelf(kept, others, NOW).days(day.from_ns, day.to_ns + 8 * 3600 * SECOND)
+    assert mine.name in [each.name for each in theirs]
+    assert mine.ended().equals(ended)
+    assert mine.costs().equals(costs)
+
+
 def test_a_shelf_that_keeps_nothing_tells_the_same_requests(kept: Ledger) -> None:
     made = rig()
     span = START - 8 * 3600 * SECOND, START + 16 * 3600 * SECOND
