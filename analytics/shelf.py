@@ -149,7 +149,12 @@ class Shelf:
         kept = [sheet for sheet in takewhile(bool, map(self._timesheet, chunk)) if sheet]
         if kept:
             return kept
-        return [self._put_time(*each) for each in zip(chunk, self._from_events(chunk), strict=True)]
+        lacking = [chunk[0], *takewhile(self._lacks_time, chunk[1:])]
+        made = self._from_events(lacking)
+        return [self._put_time(*each) for each in zip(lacking, made, strict=True)]
+
+    def _lacks_time(self, span: Span) -> bool:
+        return not span.is_over or self._time_of(span, ()) is None
 
     def _from_events(self, chunk: list[Span]) -> list[Timesheet]:
         bounds = chunk[0].from_ns, chunk[-1].to_ns

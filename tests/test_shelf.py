@@ -256,6 +256,21 @@ def test_other_prices_make_other_days_without_reading_an_event(
     assert counted() == 0
 
 
+def test_news_and_other_prices_at_once_read_the_events_of_the_news_alone(
+    kept: Ledger, counted: Any, tmp_path: Path, events: list[Event]
+) -> None:
+    october(kept, rig())
+    late: list[Event] = [attempt("late", 3 * DAY, 3 * DAY + 50)]
+    with Store(kept.path) as store:
+        store.append(late)
+    counted()
+    told = october(kept, rig(price="8500"))
+    assert counted() == 1
+    with Store(tmp_path / "fresh") as store:
+        store.append([*events, *late])
+    assert told == october(Ledger(tmp_path / "fresh"), rig(price="8500"))
+
+
 @pytest.mark.parametrize(
     "change",
     [
