@@ -153,8 +153,8 @@ def _breaks(ended: pl.DataFrame) -> Table:
 
 
 def missed(days: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The misses of a period by cause and by card, from `tables` of its days; None where no
-    attempt told prefixes, and so each cause of a card where none did."""
+    """The misses of a period by cause and by card, from `asked` of its days, their misses `priced`;
+    None where no attempt told prefixes, and so each cause of a card where none did."""
     keyed = {row["card"] for day in days for row in day["keyed"]}
     if not keyed:
         return None
