@@ -24,10 +24,11 @@ Kept = tuple[Facts, dict[str, pl.DataFrame]]  # facts, and frames by name
 
 def put(place: Path, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any]) -> bool:
     """Keep frames and facts in a folder, in the place of what it held; False where the disk takes
-    no more of it or the folder cannot be written."""
+    no more of it or the folder cannot be written. The folder above the one that it lies in must be
+    there: who moved a ledger away gets none anew."""
     aside = place.with_name(f"{place.name}.{uuid4().hex}.tmp")
     try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.parent.mkdir(mode=0o700, exist_ok=True)
         aside.mkdir(mode=0o700)
         sums = {name: _write(aside / f"{name}.parquet", frame) for name, frame in frames.items()}
         kept = {"facts": facts, "sums": sums}

@@ -18,7 +18,7 @@ OTHER = pl.DataFrame({"card": ["C"], "ns": [7]})
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    place = tmp_path / "derived" / "time" / "2026-10-07"
+    place = tmp_path / "time" / "2026-10-07"
     assert folder.put(place, {"leaves": FRAME, "ended": FRAME}, FACTS)
     return place
 
@@ -78,6 +78,11 @@ def test_a_folder_that_came_meanwhile_is_not_taken_for_the_one_that_holds(place:
     kept = folder.read(place, ["leaves"], holds=lambda told: told["fingerprint"] == "two")
     assert kept is not None
     assert kept[1]["leaves"].equals(OTHER)
+
+
+def test_where_nothing_is_any_more_nothing_is_kept(tmp_path: Path) -> None:
+    assert not folder.put(tmp_path / "moved" / "derived" / "2026-10-07", {"leaves": FRAME}, FACTS)
+    assert not (tmp_path / "moved").exists()
 
 
 @contextmanager

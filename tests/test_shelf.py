@@ -413,6 +413,14 @@ def test_a_shelf_that_cannot_be_written_changes_nothing(kept: Ledger) -> None:
     assert october(kept, made)["tokens"]["requests"] == 60
 
 
+def test_kept_days_are_their_owners_alone(kept: Ledger) -> None:
+    Shelf(kept, rig(), NOW).days(START - 8 * 3600 * SECOND, START + 16 * 3600 * SECOND)
+    root = kept.path / "derived"
+    folders = [root, *(each for each in root.rglob("*") if each.is_dir())]
+    assert {each.name for each in folders} == {"derived", "time", "2026-10-05"}
+    assert {each.stat().st_mode & 0o777 for each in folders} == {0o700}
+
+
 def test_progress_is_told_once_a_chunk(kept: Ledger) -> None:
     told: list[tuple[int, int]] = []
     made = rig()
