@@ -25,7 +25,8 @@ def of_time(settings: Settings) -> str:
     cards = [(asset.cards, asset.in_service, asset.retired) for asset in settings.hardware]
     gap, has_target = settings.usage.active_gap, settings.slo.ttft_p95_ms is not None
     zone = settings.rig.time_zone
-    rests_on = [zone, cards, settings.engines, _meters(settings), gap, has_target]
+    engines = [(e.name, e.gpus, e.slots, e.pool_name, e.from_) for e in settings.engines]
+    rests_on = [zone, cards, engines, _meters(settings), gap, has_target]
     return digest(msgspec.json.encode(rests_on))
 
 

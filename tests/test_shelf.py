@@ -297,6 +297,16 @@ def test_what_time_rests_on_reads_the_events_again(
     assert [day.facts for day in told] == [day.facts for day in afresh]
 
 
+def test_where_an_engine_answers_is_nothing_that_time_rests_on(kept: Ledger, counted: Any) -> None:
+    span = START - 8 * 3600 * SECOND, START + 16 * 3600 * SECOND
+    before = Shelf(kept, rig(), NOW).days(*span)
+    assert counted() == 1
+    moved = [msgspec.structs.replace(each, url="http://127.0.0.1:9") for each in rig().engines]
+    after = Shelf(kept, msgspec.structs.replace(rig(), engines=moved), NOW).days(*span)
+    assert counted() == 0
+    assert after[0].cells.equals(before[0].cells)
+
+
 def test_another_table_of_the_zone_builds_other_days(
     kept: Ledger, counted: Any, tmp_path: Path
 ) -> None:
