@@ -539,5 +539,8 @@ def test_a_month_read_from_the_shelf_is_the_month_built(tmp_path: Path) -> None:
     kept = ledger(tmp_path / "ledger", hour_of_work())
     october = month_of("2026-10", made.zone)
     built = month(kept, made, october, october.to_ns + 10**15)
-    assert len(list((tmp_path / "ledger" / "derived").iterdir())) == 31
+    root = tmp_path / "ledger" / "derived"
+    days = {f"2026-10-{day:02}" for day in range(1, 32)}
+    assert {each.name for each in root.iterdir()} == {"time", *days}
+    assert {each.name for each in (root / "time").iterdir()} == days
     assert month(kept, made, october, october.to_ns + 10**15) == built
