@@ -4,6 +4,8 @@ Shares are summed in units of 2⁻²⁰ ns, floored at every change of k, and ro
 per card and bucket by largest remainder, so that they add up to the computing time exactly.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import polars as pl
 
@@ -36,7 +38,8 @@ def card_time(rows: pl.DataFrame) -> pl.DataFrame:
     """
     rows = rows.select(READ).filter(pl.col("end_ns") > pl.col("compute_ns"))
     by_card = sorted(rows.partition_by("card", as_dict=True).items())
-    parts = [_shares(str(key[0]), part) for key, part in by_card]
+    with ThreadPoolExecutor() as pool:  # sums and searches in arrays hold nobody up
+        parts = list(pool.map(lambda each: _shares(str(each[0][0]), each[1]), by_card))
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 

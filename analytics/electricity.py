@@ -8,6 +8,7 @@ supply's efficiency.
 """
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import polars as pl
@@ -110,9 +111,9 @@ def money(
     declared, metered = ~pl.col("metered"), pl.col("metered")
     told = host.places.drop_nulls("energy_uj")
     drawn = (card_energy, told.filter(declared), told.filter(metered))
-    for line, energy in zip(LINES, drawn, strict=True):
-        if not energy.is_empty():
-            yield _cost(line, energy, leaves, rates)
+    lines = [each for each in zip(LINES, drawn, strict=True) if not each[1].is_empty()]
+    with ThreadPoolExecutor() as pool:
+        yield from pool.map(lambda each: _cost(each[0], each[1], leaves, rates), lines)
 
 
 def unassigned(host: HostEnergy, rates: Mapping[int, Rate]) -> pl.DataFrame:

@@ -7,6 +7,7 @@ What is kept by request is read only when asked for. The shelf can be deleted at
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise, takewhile
@@ -24,7 +25,7 @@ from analytics.read import Ledger
 from analytics.record import DAY_NS, around_ns, keep_record
 from analytics.rig import changes
 from analytics.timesheet import FRAMES as TIME_FRAMES
-from analytics.timesheet import Details, Timesheet, from_told, timesheets, told
+from analytics.timesheet import Details, Held, Timesheet, from_told, timesheets, told
 from analytics.utilization import Peak
 from collector.settings import Settings
 from collector.tables import tables_of_rig
@@ -85,14 +86,19 @@ class Shelf:
         missing = [span for span in spans if span.from_ns not in days]
         built = 0
         size = 1
-        while built < len(missing):
-            sheets = self._timesheets(missing[built:], size)
-            these = missing[built : built + len(sheets)]
-            for span, sheet, day in zip(these, sheets, self._entered(sheets), strict=True):
-                days[span.from_ns] = self._placed(span, sheet, day)
-            built += len(sheets)
-            self._progress(built, len(missing))
-            size = _next_size(sheets)
+        with ThreadPoolExecutor(1) as beside:  # the time of days is written while they are priced
+            while built < len(missing):
+                sheets = self._timesheets(missing[built:], size)
+                these = missing[built : built + len(sheets)]
+                writing = beside.submit(
+                    lambda *each: list(map(self._put_time, *each)), these, sheets
+                )
+                made = self._entered(sheets)
+                for span, sheet, day in zip(these, writing.result(), made, strict=True):
+                    days[span.from_ns] = self._placed(span, sheet, day)
+                built += len(sheets)
+                self._progress(built, len(missing))
+                size = _next_size(sheets)
         return [days[span.from_ns] for span in spans]
 
     def peaks(self, to_ns: int) -> list[dict[str, Peak]]:
@@ -151,8 +157,7 @@ class Shelf:
         if kept:
             return kept
         lacking = [chunk[0], *takewhile(self._lacks_time, chunk[1:])]
-        made = self._from_events(lacking)
-        return [self._put_time(*each) for each in zip(lacking, made, strict=True)]
+        return self._from_events(lacking)
 
     def _lacks_time(self, span: Span) -> bool:
         return not span.is_over or self._time_of(span, ()) is None
@@ -172,8 +177,9 @@ class Shelf:
         return from_told(day, *kept, self._ended(span), self.settings)
 
     def _put_time(self, span: Span, sheet: Timesheet) -> Timesheet:
-        """Keep a timesheet; what it holds by request is left where it can be had again."""
-        if not self._may_keep(span):
+        """Keep a timesheet that is not yet; what it holds by request is left where it can be had
+        again."""
+        if not (self._may_keep(span) and isinstance(sheet.details, Held)):
             return sheet
         frames = {name: getattr(sheet, name) for name in TIME_FRAMES}
         frames["ended"] = sheet.details("ended", ())

@@ -57,13 +57,11 @@ class Ran:
     output: str
 
 
-def timed(command: Sequence[str], *, cores: set[int] | None = None, shown: bool = False) -> Ran:
-    """Run a command to its end, held to some cores; `shown` lets its progress be seen.
+def timed(command: Sequence[str], *, shown: bool = False) -> Ran:
+    """Run a command to its end; `shown` lets its progress be seen.
 
     Raises CalledProcessError where it fails.
     """
-    if cores is not None:  # libraries count the cores that they may use when they are loaded
-        command = ["taskset", "--cpu-list", ",".join(map(str, sorted(cores))), *command]
     start = time.perf_counter()
     with subprocess.Popen(
         command,

@@ -1,6 +1,6 @@
 """`python -m bench.day CONFIG AT_NS`: build the day of an instant anew, and tell how long it took.
 
-A process of its own, so that it can be held to one core and its memory be told.
+A process of its own, so that its memory can be told.
 """
 
 import shutil

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SERVER = Path(__file__).with_name("server.py")
 
+# Polars keeps what it has freed for a while: after a busy day was opened, some hundreds of MB.
+GIVE_BACK = ("_RJEM_MALLOC_CONF", "narenas:2,dirty_decay_ms:0,muzzy_decay_ms:0")
+
 # What the server is told, on the command line, since a wheel carries no .streamlit/ folder.
 # The same values stand in .streamlit/config.toml for those who start the pages by hand.
 OPTIONS = {
@@ -69,6 +72,7 @@ def run_dashboard(args: argparse.Namespace) -> int:
         )
         return 2
     print(f"dashboard on http://{settings.dashboard.listen}", flush=True)
+    os.environ.setdefault(*GIVE_BACK)
     # The server takes over this process: whoever started or stops us reaches it directly.
     os.execv(sys.executable, command(settings, args.config, args.log_level))  # noqa: S606
 
