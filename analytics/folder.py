@@ -22,6 +22,13 @@ Facts = dict[str, Any]
 Kept = tuple[Facts, dict[str, pl.DataFrame]]  # facts, and frames by name
 
 
+def make(place: Path) -> None:
+    """Make a folder for its owner alone, unless it is there; where it cannot be, nothing is kept
+    in it later."""
+    with suppress(OSError):
+        place.mkdir(mode=0o700, exist_ok=True)
+
+
 def put(place: Path, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any]) -> bool:
     """Keep frames and facts in a folder, in the place of what it held; False where the disk takes
     no more of it or the folder cannot be written. The folder above the one that it lies in must be

@@ -8,7 +8,6 @@ What is kept by request is read only when asked for. The shelf can be deleted at
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import Any
@@ -184,8 +183,7 @@ class Shelf:
         frames = {name: getattr(sheet, name) for name in TIME_FRAMES}
         frames["ended"] = sheet.details("ended", ())
         facts = {"fingerprint": self._print_of(span, sheet), **told(sheet)}
-        with suppress(OSError):  # then nothing is kept
-            self.root.mkdir(mode=0o700, exist_ok=True)
+        folder.make(self.root)
         kept = folder.put(self.root / TIME / span.name, frames, facts)
         return replace(sheet, details=self._ended(span)) if kept else sheet
 
