@@ -53,7 +53,8 @@ async def play(
     """Every answer, and how long all took, s, where engines run `speed` times as fast as they
     claim. Raises RuntimeError for an answer that is none, or tells no usage."""
     timeout = aiohttp.ClientTimeout(total=None)
-    connector = aiohttp.TCPConnector(limit=0)
+    # Engines close idle connections when they like, and the next turn would fail on one.
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
     async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
         start = time.perf_counter()
         talked = await asyncio.gather(*(_talk(session, url, model, talk, speed) for talk in talks))
