@@ -5,6 +5,7 @@ prices make other `Day`s of it without reading an event again.
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -229,6 +230,10 @@ def _facts(
     every = pl.concat([record.intervals, record.metered])
     evidence = record.evidence
     has_target = settings.slo.ttft_p95_ms is not None
+    with ThreadPoolExecutor() as pool:  # what looks at every request
+        found = pool.submit(peaks, record.cards, record.rows, start, end)
+        at_once = pool.submit(concurrency, record, start, end)
+        asked = misses.asked(ended)
     return {
         "up_ns": _up_ns(record, settings, start, end),
         "resets": len(_within(every.filter("reset"), "at_ns", start, end)),
@@ -238,14 +243,11 @@ def _facts(
         "headroom_ns": headroom_ns(
             evidence, record.states, settings.usage.active_gap_ns, start, end
         ),
-        "concurrency": concurrency(record, start, end),
+        "concurrency": at_once.result(),
         "gaps": gaps.tolist(),
-        "peaks": {
-            card: peak.as_dict()
-            for card, peak in peaks(record.cards, record.rows, start, end).items()
-        },
+        "peaks": {card: peak.as_dict() for card, peak in found.result().items()},
         "replays": replays(record, start, end) if has_target else {},
-        "routing": {**decisions.tables(ended), **misses.asked(ended)},
+        "routing": {**decisions.tables(ended), **asked},
     }
 
 
