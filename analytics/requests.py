@@ -48,21 +48,28 @@ def requests(day: Day, later: Day | None) -> pl.DataFrame:
     Beside `TOLD`: took_ns and `ends_later`; ns and nano in all, `WORK` and `SPENT`, of this day
     alone, None where the attempt ran on no card that the books know.
     """
-    costs = _costs(day)
-    told = day.ended(*TOLD).with_columns(ends_later=pl.lit(False))
-    if later is not None:
-        over = later.ended(*TOLD).join(costs, on=NAME, how="semi").with_columns(
-            ends_later=pl.lit(True)
-        )  # fmt: skip
-        told = pl.concat([told, over])
-    figures = ["ns", "nano", *WORK, *SPENT]
-    rows = told.join(costs, on=NAME, how="full", coalesce=True)
+    rows, figures = _rows(day, later), ["ns", "nano", *WORK, *SPENT]
     known = pl.when(pl.col("is_carded").fill_null(True)).then(pl.col(figures).fill_null(0))
     return rows.with_columns(
         known.name.keep(),
         ends_later=pl.col("ends_later").fill_null(True),
         took_ns=pl.col("end_ns") - pl.col("received_ns"),
     ).sort("received_ns", *NAME)
+
+
+def _rows(day: Day, later: Day | None) -> pl.DataFrame:
+    """What was told of the attempts beside what they cost; a busy day's columns are not copied."""
+    told = day.ended(*TOLD).with_columns(ends_later=pl.lit(False))
+    costs = _costs(day).with_row_index("place")
+    if later is not None:
+        over = later.ended(*TOLD).filter(pl.col("received_ns") < day.to_ns)
+        over = over.join(costs, on=NAME, how="semi").with_columns(ends_later=pl.lit(True))
+        told = pl.concat([told, over])
+    names = costs.select("place", *NAME)
+    place = told.select(NAME).join(names, on=NAME, how="left", maintain_order="left")["place"]
+    found = costs.drop("place", *NAME).select(pl.all().gather(place))
+    alone = costs.filter(~pl.col("place").is_in(place.drop_nulls().implode())).drop("place")
+    return pl.concat([told.hstack(found), alone], how="diagonal")
 
 
 def _costs(day: Day) -> pl.DataFrame:

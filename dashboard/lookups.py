@@ -15,7 +15,7 @@ from analytics.read import Ledger
 from analytics.requests import days_with_requests, requests
 from analytics.shelf import Shelf
 from collector.settings import Settings
-from dashboard.loaders import day_span
+from dashboard.loaders import PAST_S, day_span
 
 KEPT_S = 60
 # In all of them `key` only tells the cache when the settings have changed. All raise what reading
@@ -29,7 +29,9 @@ def days(settings: Settings, month: str) -> list[str]:
 
 def of_day(settings: Settings, day: str) -> pl.DataFrame:
     """A local day's attempts (`requests.requests`)."""
-    return _of_day(repr(settings), settings, day)
+    _, end_ns = day_span(settings, day)
+    load = _of_past_day if end_ns < time.time_ns() else _of_day
+    return load(repr(settings), settings, day)
 
 
 def one(
@@ -54,10 +56,19 @@ def _days(key: str, _settings: Settings, period: Period) -> list[str]:
     return [day.isoformat() for day in reversed(found)]
 
 
-@st.cache_resource(ttl=KEPT_S, max_entries=4, show_spinner=False, refresh_mode="background")
+@st.cache_resource(ttl=PAST_S, max_entries=2, show_spinner=False, refresh_mode="background")
+def _of_past_day(key: str, _settings: Settings, name: str) -> pl.DataFrame:
+    return _requests(_settings, name)
+
+
+@st.cache_resource(ttl=KEPT_S, max_entries=1, show_spinner=False, refresh_mode="background")
 def _of_day(key: str, _settings: Settings, name: str) -> pl.DataFrame:
-    begin, end = day_span(_settings, name)
-    (day, *later) = _shelf(_settings).days(begin, day_at(end, _settings.zone).to_ns)
+    return _requests(_settings, name)
+
+
+def _requests(settings: Settings, name: str) -> pl.DataFrame:
+    begin, end = day_span(settings, name)
+    (day, *later) = _shelf(settings).days(begin, day_at(end, settings.zone).to_ns)
     return requests(day, later[0] if later else None)
 
 
