@@ -6,7 +6,7 @@ the day's requests. One that ends on the next day has its tokens counted there.
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -87,13 +87,15 @@ def choices(rows: pl.DataFrame) -> dict[str, list[str]]:
 
 def chosen(rows: pl.DataFrame, wanted: Wanted, zone: ZoneInfo) -> pl.DataFrame:
     """The rows of `requests` that are looked at."""
-    for each in fields(Wanted):
-        value = getattr(wanted, each.name)
-        if each.name in CHOICES and value is not None:
-            rows = rows.filter(_named(rows, each.name) == value)
     hour = pl.from_epoch("received_ns", "ns").dt.replace_time_zone("UTC")
     hour = hour.dt.convert_time_zone(zone.key).dt.hour()
-    return rows.filter(hour.is_between(wanted.from_hour, wanted.to_hour - 1).fill_null(True))
+    wall = hour.is_between(wanted.from_hour, wanted.to_hour - 1).fill_null(True)
+    asked = {name: getattr(wanted, name) for name in CHOICES}
+    labels = [
+        pl.col(name).fill_null(NONE) == value for name, value in asked.items() if value is not None
+    ]
+    these = rows.select(pl.all_horizontal(wall, *labels)).to_series()
+    return rows if these.all() else rows.filter(these)  # a busy day is not copied for nothing
 
 
 def first(rows: pl.DataFrame, order: str, count: int) -> pl.DataFrame:
@@ -104,7 +106,8 @@ def first(rows: pl.DataFrame, order: str, count: int) -> pl.DataFrame:
         "longest": pl.col("took_ns"),
         "most output": pl.col("output_tokens"),
     }[order]
-    return rows.sort(by, *NAME, descending=[True, False, False], nulls_last=True).head(count)
+    ordered = rows.lazy().sort(by, *NAME, descending=[True, False, False], nulls_last=True)
+    return ordered.head(count).collect()  # lazily, so that the rest is not ordered
 
 
 def totals(rows: pl.DataFrame) -> dict[str, Any]:
