@@ -93,7 +93,9 @@ def week(month: dict[str, Any], colours: Palette) -> None:
         key="week",
         alt="Busy share of the cards' time by hour and weekday",
     )
-    st.caption("Percent of the cards' time, the darker the busier; hatched: nobody watched.")
+    st.caption(
+        "Percent of the cards' time; the busier, the fuller the colour; hatched: nobody watched."
+    )
 
 
 def at_once(month: dict[str, Any], colours: Palette) -> None:
