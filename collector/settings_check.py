@@ -12,6 +12,7 @@ from collector.settings import Settings, SettingsError, nano
 from collector.settings_assets_check import asset_faults, other_cost_faults
 from collector.settings_fault import Fault
 from collector.settings_power_check import electricity_faults, meter_faults
+from collector.settings_url_check import is_host, url_faults
 
 __all__ = ["Fault", "Impossible", "faults"]
 
@@ -38,6 +39,7 @@ def faults(settings: Settings) -> Iterator[Fault]:
     yield from _engines(settings)
     yield from _cards(settings)
     yield from meter_faults(settings)
+    yield from url_faults(settings)
     yield from _addresses(settings)
     yield from _currencies(settings)
 
@@ -48,6 +50,8 @@ def split_address(address: str) -> tuple[str, int]:
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not bare or "[" in bare or "]" in bare or (":" in bare and bare == host):
         raise SettingsError(f"{address!r} has no host of its own")
+    if not is_host(bare):
+        raise SettingsError(f"{address!r} has a host whose name cannot be")
     if not 0 <= int(port) <= 65_535:
         raise SettingsError(f"{address!r} has a port above 65535")
     return bare, int(port)
@@ -188,13 +192,8 @@ def _loops(settings: Settings, listens: dict[tuple[str, int], str]) -> Iterator[
         try:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
-        except ValueError as error:
-            yield Fault(
-                path,
-                f"{url!r} is no address ({error})",
-                'write scheme, host and port, like "http://127.0.0.1:8001"',
-            )
-            continue
+        except ValueError:
+            continue  # `url_faults` tells it
         for (listen, taken), name in listens.items():
             if taken == port and _reaches(host, listen):
                 yield Fault(

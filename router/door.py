@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from typing import Any
 
 import aiohttp
@@ -13,10 +13,11 @@ from collector import guard
 from collector.clock import boot_ns
 from collector.events import Attempt
 from collector.settings import EngineSettings
+from router import health
 from router.choice import Choice, Chooser
 from router.forward import REQUEST_ID, refusal, upload
 from router.gate import Gate
-from router.health import Health
+from router.minding import mind
 from router.models import Models
 from router.passing import Booking, Limits, Passing, Unanswered, invite
 from router.receipt import Receipt, Refused
@@ -52,25 +53,27 @@ class Door(Gate):
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         self.models = Models(self._asking)
-        self.health = Health(self._asking, chooser.health)
+        self.health = health.Health(self._asking, chooser.health)
         # Which engine keeps the state of an answer that a later request may go on from.
         self._made_by: OrderedDict[str, str] = OrderedDict()
 
-    async def mind(self) -> None:
-        """Watch the engines' health, their models and their slots, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.health.watch(self._chooser.engines))
-            tasks.create_task(self._keep_asking())
-
-    async def _keep_asking(self) -> None:
-        while True:
-            await self.models.refresh(self._chooser.engines())
-            await self.ask_slots()
-            await asyncio.sleep(ASKED_EVERY_S)
+    def minding(self) -> Iterator[Coroutine[None, None, None]]:
+        """Watches over the engines' health, their models and their slots, each until cancelled."""
+        yield mind("checking the engines' health", self.check_health, health.EVERY_S)
+        yield mind("asking for models", self.ask_models, ASKED_EVERY_S)
+        yield mind("asking for slots", self.ask_slots, ASKED_EVERY_S)
 
     async def close(self) -> None:
         """Ask the engines no more."""
         await self._asking.close()
+
+    async def check_health(self) -> None:
+        """Ask every engine in force for its health."""
+        await asyncio.gather(*(self.health.check(each) for each in self._chooser.engines()))
+
+    async def ask_models(self) -> None:
+        """Ask the engines which models they serve."""
+        await self.models.refresh(self._chooser.engines())
 
     async def ask_slots(self) -> None:
         """Ask the engines how many requests they compute at once."""

@@ -29,5 +29,5 @@ async def ask(
                 if len(body) > ANSWER_BYTES:
                     return None
             return bytes(body) if answer.status == 200 else None
-    except (aiohttp.ClientError, OSError):
+    except (aiohttp.ClientError, OSError, ValueError):  # of a name that is none, too
         return None

@@ -5,9 +5,8 @@ row. It is in again when its health check says so. The fleet never leaves itself
 all are out, all are tried.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import aiohttp
 
@@ -52,12 +51,6 @@ class Health:
         if self._failures[engine] >= FAILURES:
             self._set(engine, f"{FAILURES} requests in a row failed, the last with {status}")
 
-    async def watch(self, engines: Callable[[], Iterable[EngineSettings]]) -> None:
-        """Ask every engine in force every 2 s, until cancelled."""
-        while True:
-            await asyncio.gather(*(self.check(engine) for engine in engines()))
-            await asyncio.sleep(EVERY_S)
-
     async def check(self, engine: EngineSettings) -> None:
         """Ask one engine for its health. One that has no such page is well if it answers."""
         within = aiohttp.ClientTimeout(total=WITHIN_S)
@@ -71,7 +64,7 @@ class Health:
             if self._silent[engine.name] >= SILENT:
                 self._set(engine.name, f"it left {SILENT} health checks in a row unanswered")
             return
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # of a name that is none, too
             self._set(engine.name, f"its health check failed ({type(error).__name__})")
             return
         self._silent.pop(engine.name, None)

@@ -23,6 +23,7 @@ from router.feed import Feed
 from router.front import Front, workers
 from router.gate import Gate
 from router.labels import Labels, load_secret
+from router.minding import failure, mind
 from router.passing import Booking, Limits
 from router.receipt import Receipt
 from router.spool import SPOOL_BYTES, Spool
@@ -131,7 +132,7 @@ class Service:
         )
         self._door = door
         await self._serve(door, "router", listen)
-        await door.models.refresh(chooser.engines())
+        await failure(door.ask_models)  # `mind` asks again at once, and tells what failed
 
     async def _serve(self, gate: Gate, what: str, listen: str) -> None:
         self._gates.append(gate)
@@ -156,13 +157,13 @@ class Service:
         """What goes on beside the requests."""
         taps = sorted({tap.engine for tap in self._settings.taps if tap.engine})
         if taps:
-            yield self._beat(SOURCE, taps)
+            yield self._beating(SOURCE, taps)
         if self._door is not None:
-            yield self._beat(DOOR, sorted({each.name for each in self._settings.engines}))
-            yield self._door.mind()
+            yield self._beating(DOOR, sorted({each.name for each in self._settings.engines}))
+            yield from self._door.minding()
 
-    async def _beat(self, witness: str, covers: list[str]) -> None:
-        while True:
+    def _beating(self, witness: str, covers: list[str]) -> Coroutine[None, None, None]:
+        async def beat() -> None:
             self._feed.put(
                 Heartbeat(
                     source=witness,
@@ -174,7 +175,8 @@ class Service:
                     at=from_ns(PLACED.now_ns()),
                 )
             )
-            await asyncio.sleep(HEARTBEAT_S)
+
+        return mind(f"the heartbeat of {witness}", beat, HEARTBEAT_S)
 
 
 async def _listen(runner: web.ServerRunner, what: str, listen: str) -> str:

@@ -142,9 +142,12 @@ class Dialler:
         return task
 
     async def _resolve(self, place: Place) -> None:
-        found = await asyncio.get_running_loop().getaddrinfo(
-            place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
-        )
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(
+                place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
+            )
+        except UnicodeError:
+            found = []  # no such name can be
         if not found:
             raise OSError(f"{place.host} has no address")
         self._resolved[place] = time.monotonic() + RESOLVED_S, list(found)

@@ -157,6 +157,16 @@ REFUSED = [
     ('listen = "127.0.0.1:9001"', 'listen = "127.0.0.1"', 45, "taps.listen", "host and port"),
     ('listen = "127.0.0.1:9001"', 'listen = "127.0.0.1:99999"', 45, "taps.listen", "65535"),
     ('listen = "127.0.0.1:9001"', 'listen = "::1:9001"', 45, "taps.listen", "no host"),
+    ('listen = "127.0.0.1:9001"', 'listen = "gpu..lan:9001"', 45, "taps.listen", "cannot be"),
+    ('"http://127.0.0.1:8001"', '"http://gpu..lan:8001"', 36, "engines.url", 'like "gpu.lan"'),
+    ('"http://127.0.0.1:8001"', f'"http://{"g" * 64}.lan"', 36, "engines.url", "too long"),
+    (
+        'engine = "card0"',
+        'front = "http://.gpu.lan:30000"',
+        44,
+        "taps.front",
+        "a part of it is empty",
+    ),
     (
         'listen = "127.0.0.1:9001"',
         'listen = "127.0.0.1:8501"',
