@@ -14,7 +14,7 @@ from random import Random
 from statistics import mean
 
 from bench.fleet_cards import Job, SimCard
-from bench.fleet_work import Start, Turn, burst, rounds, trees
+from bench.fleet_work import Start, Turn, apart, burst, rounds, trees
 from bench.result import Result, figure
 from router.decision import Asked, Decision, Outcome
 from router.fleet import Fleet, FleetEngine
@@ -129,6 +129,7 @@ def agents(slots: int, every_s: float, cache_tokens: int, *, size: int = 1) -> C
 AMPLE = {
     "a branch every 0.4 s": Case(burst, 2, 200_000),
     "12 branches at once": Case(lambda rng: burst(rng, gap_s=0.0), 2, 200_000),
+    "12 tasks apart": Case(apart, 2, 200_000),
     "agents, 1 slot": agents(1, 32, 200_000),
     "agents, 2 slots": agents(2, 16, 200_000),
     "agents, 4 slots": agents(4, 12, 200_000),
@@ -136,6 +137,7 @@ AMPLE = {
 }
 TIGHT = {
     "six by turns, 45k": Case(rounds, 2, 45_000),
+    "12 tasks apart, 60k": Case(apart, 2, 60_000),
     "agents, 2 slots, 30k": agents(2, 18, 30_000),
     "agents twice as large, 2 slots, 45k": agents(2, 28, 45_000, size=2),
     "large agents, 1 slot, 60k": agents(1, 56, 60_000, size=3),

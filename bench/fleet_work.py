@@ -56,6 +56,23 @@ def rounds(rng: Random, *, talks: int = 6, turns: int = 12, gap_s: float = 8.0) 
     return starts
 
 
+def apart(rng: Random, *, talks: int = 12, turns: int = 8, gap_s: float = 4.0) -> list[Start]:
+    """Conversations that have nothing in common, one every `gap_s`: each puts its whole task into
+    a system prompt, and speaks after it in so many turns."""
+    return [(place * gap_s, _task(f"task {place}", turns, _own(rng))) for place in range(talks)]
+
+
+def _task(key: str, turns: int, rng: Random) -> Turn:
+    talk = Talk((key,), (rng.randint(3000, 20_000),))
+    answer, output_tokens = f"answer {rng.getrandbits(64)}", rng.randint(80, 500)
+    goes_on = talk.say(answer, output_tokens)
+
+    def then(end_s: float) -> list[Start]:
+        return [(end_s + rng.uniform(0.3, 4.0), _turns(goes_on, turns, rng, 1))]
+
+    return Turn(Prefix(talk.keys, talk.tokens, 1), answer, output_tokens, then)
+
+
 def trees(rng: Random, *, tasks: int, every_s: float, size: int = 1) -> list[Start]:
     """Agents: a root, then 3 to 6 branches of it with 2 to 5 turns each; tasks come at random.
 

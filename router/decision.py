@@ -15,6 +15,8 @@ class Asked:
     `input_tokens_estimate` is the whole prompt, where the prefix does not tell it. `candidates`
     names the engines to choose between; without any, those that serve the model. `pinned` is the
     engine that something else has chosen already. `output_tokens_max` is the client's own limit.
+    `common`: how many of the prefix's first keys several conversations begin with; None where that
+    is not known: all of tools and system prompt, then.
     """
 
     prefix: Prefix = NO_PREFIX
@@ -24,6 +26,13 @@ class Asked:
     pinned: str | None = None
     streams: bool = True
     output_tokens_max: int | None = None
+    common: int | None = None
+
+    @property
+    def common_tokens(self) -> int:
+        """Tokens of what several conversations begin with, estimated."""
+        common = self.prefix.shared if self.common is None else self.common
+        return self.prefix.tokens[common - 1] if common else 0
 
     @property
     def prompt_tokens(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from router.beginnings import Beginnings
 from router.decision import Asked, Decision, Outcome, State
 from router.learning import TOLD_TOKENS_MIN, learn
 from router.live_card import LiveCard
@@ -77,6 +78,7 @@ class Fleet:
         self._shadow_rng = Random(rng.getrandbits(64))  # noqa: S311 (so that watching changes no choice)
         self._turns: Counter[tuple[str, ...]] = Counter()
         self._numbers = 0
+        self._beginnings = Beginnings()
         self._tokens_per_byte = Mean(TOKENS_PER_BYTE_PRIOR)
         self._emitted_per_byte = Mean(TOKENS_PER_BYTE_PRIOR)
 
@@ -174,6 +176,7 @@ class Fleet:
         among = tuple(card.name for card in seen)
         state = State(seen, self._turns[among])
         self._turns[among] += 1
+        asked = replace(asked, common=self._beginnings.meet(asked.prefix))
         chosen, reason = POLICIES[self.policy](state, asked, self._rng)
         shadow_policy, shadow = self.shadow, None
         if shadow_policy is not None:

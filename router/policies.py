@@ -31,21 +31,21 @@ TWO_CANDIDATES_SLO_MS = 5000.0
 def estimated_wait(state: State, asked: Asked, rng: Random) -> Choice:
     """Home to the deepest useful prefix, else where the least time is spent waiting by all.
 
-    Useful is what goes beyond tools and system prompt, which every branch shares. A home is left
+    Useful is what goes beyond a beginning that several conversations have in common. A home is left
     when it is full and busier than the mean, or when its first token would take longer than to
     compute the whole prompt anew. Then the card counts where the estimated time to the first token
     is least, together with the time by which computing this prompt holds up the others there.
     """
     cards = state.cards
     deepest = max(card.hit_tokens for card in cards)
-    if deepest > asked.prefix.shared_tokens:
+    if deepest > asked.common_tokens:
         homes = [card for card in cards if card.hit_tokens == deepest]
         home = _least(homes, lambda card: _all_wait_ms(card, asked), rng)
         roomy = home.in_flight < home.slots or home.in_flight <= _mean_in_flight(cards)
         if roomy and home.estimate_ms <= home.prefill_ms(asked.prompt_tokens):
             return home.name, "home"
     best = _nearly_least(cards, asked, rng)
-    if deepest <= asked.prefix.shared_tokens:
+    if deepest <= asked.common_tokens:
         return best.name, "cold"
     return best.name, "home" if best.hit_tokens == deepest else "spill"
 
@@ -202,16 +202,15 @@ def _least(cards: Sequence[Card], cost: Cost, rng: Random) -> Card:
 def _all_wait_ms(card: Card, asked: Asked) -> float:
     """Time to this request's first token, and by how much its prompt holds up all others.
 
-    Tools and system prompt count as cached everywhere: to compute them once on each card pays off
-    soon, and who does not goes on filling one cache alone. What a prompt pushes out of a full cache
-    may have to be computed again.
+    What several conversations begin with counts as cached everywhere: to compute it once on each
+    card pays off soon, and who does not goes on filling one cache alone. What a prompt pushes out
+    of a full cache may have to be computed again.
     """
-    prefix = asked.prefix
-    shared_ms = card.prefill_ms(max(0, prefix.shared_tokens - card.hit_tokens))
-    new_tokens = asked.prompt_tokens - max(card.hit_tokens, prefix.shared_tokens)
+    common_ms = card.prefill_ms(max(0, asked.common_tokens - card.hit_tokens))
+    new_tokens = asked.prompt_tokens - max(card.hit_tokens, asked.common_tokens)
     held_up_ms = HELD_UP * card.in_flight * card.prefill_ms(new_tokens)
     evicted_ms = EVICTED * card.prefill_ms(max(0, new_tokens - card.free_tokens))
-    return max(0.0, card.estimate_ms - shared_ms) + held_up_ms + evicted_ms
+    return max(0.0, card.estimate_ms - common_ms) + held_up_ms + evicted_ms
 
 
 def _nearly_least(cards: Sequence[Card], asked: Asked, rng: Random) -> Card:

@@ -46,6 +46,17 @@ def test_a_conversation_comes_home_and_another_goes_elsewhere():
     assert (second.chosen, second.reason, second.hit_tokens) == (first.chosen, "home", 4000)
 
 
+def test_a_system_prompt_is_a_home_until_others_begin_with_it():
+    """Some clients put all of a task into the system prompt, and speak after it."""
+    live = fleet()
+    first = run(live, conversation("x", 0, system_tokens=9000))
+    asked = conversation("x", 1, system_tokens=9000)
+    second = run(live, asked)
+    assert (second.chosen, second.reason, second.hit_tokens) == (first.chosen, "home", 9000)
+    other = run(live, conversation("y", 1, system_tokens=9000))
+    assert (other.chosen != first.chosen, other.reason) == (True, "cold")
+
+
 def test_branches_that_come_at_once_are_spread():
     live = fleet()
     chosen = [live.decide(conversation(f"branch{n}", 1), 0).chosen for n in range(6)]

@@ -53,6 +53,15 @@ def test_what_every_branch_shares_is_no_home():
     assert choose(estimated_wait, system, card("b", estimate_ms=9000)) == ("a", "cold")
 
 
+def test_a_system_prompt_of_one_conversation_alone_is_a_home():
+    system = card("a", in_flight=1, hit=6000, estimate_ms=1500)
+    own = Asked(prefix=PREFIX, common=0)
+    assert choose(estimated_wait, system, card("b", estimate_ms=5000), asked=own) == ("a", "home")
+    # Too late at home: 3 + 2 x 2 s there, 5 s of its whole prompt elsewhere.
+    late = card("a", in_flight=1, hit=6000, estimate_ms=6000)
+    assert choose(estimated_wait, late, card("b", estimate_ms=5000), asked=own) == ("b", "spill")
+
+
 def test_what_is_new_goes_where_nothing_new_went_longest_and_where_there_is_room():
     cards = card("a", hit=6000, estimate_ms=2000, new=8), card("b", estimate_ms=5000, new=7)
     assert choose(estimated_wait, *cards) == ("b", "cold")
