@@ -13,7 +13,8 @@ import polars as pl
 from collector.clock import now_ns
 from collector.columns import schema
 from collector.conflicts import conflicts
-from collector.damage import Damage, verify
+from collector.damage import Damage, Unreadable, said, verify
+from collector.manifest import LedgerError
 from collector.price_series import PriceSeries
 from collector.price_series import read as read_series
 from collector.settings import Settings
@@ -45,6 +46,7 @@ class Ledger:
         The query's first line names the event kind that it reads; that kind is a view over the
         sealed and the hot rows without those a later revision replaced. A damaged file is left
         out and told by `damaged`; one that compaction has just removed is read from its successor.
+        Raises LedgerError naming a file that cannot be read.
         """
         sql = _sql(query)
         kind = sql.splitlines()[0].removeprefix("-- reads:").strip()
@@ -55,9 +57,9 @@ class Ledger:
             seen = replace(seen, files=[file for file in seen.files if file not in self._broken])
             try:
                 return _run(sql, kind, seen, {**span, **more})
-            except duckdb.Error:
+            except duckdb.Error as error:
                 if not (self._explained(kind, seen.files, from_ns, to_ns) and tries_left):
-                    raise
+                    raise _unread(self.path, error) from error
         raise AssertionError("the last try returns or raises")
 
     def price_series(self, settings: Settings) -> dict[str, PriceSeries]:
@@ -70,13 +72,19 @@ class Ledger:
         return [*damaged(self.path), *self._met.values()]
 
     def _explained(self, kind: str, files: list[Path], from_ns: int, to_ns: int) -> bool:
-        """Whether a failed query met a file that is damaged or gone; the damaged are noted."""
+        """Whether a failed query met a file that is damaged or gone; the damaged are noted.
+
+        Raises LedgerError.
+        """
         listed = set(snapshot(self.path, kind, from_ns, to_ns).files)
         found = any(file not in listed and not file.exists() for file in files)
         if found:
             return True  # the younger list will do; there is no need to read every file
         for file in files:
-            what = verify(file, None)
+            try:
+                what = verify(file, None)
+            except Unreadable as error:
+                raise LedgerError(str(error)) from error
             found = found or what is not None
             if what is not None and file in listed:
                 self._broken.add(file)
@@ -86,6 +94,13 @@ class Ledger:
 
     def _note(self, found: list[Damage]) -> None:
         self._met.update({(each.file, each.kind, each.min_ns): each for each in found})
+
+
+def _unread(path: Path, error: duckdb.Error) -> Exception:
+    """DuckDB names the file that it could not read; what else it says is a fault of ours."""
+    if isinstance(error, duckdb.IOException):
+        return LedgerError(f"{path} cannot be read now ({said(error)}): try again")
+    return error
 
 
 def _run(sql: str, kind: str, seen: Snapshot, parameters: dict[str, int]) -> pl.DataFrame:

@@ -1,8 +1,11 @@
 """Damaged files: how they are noticed, kept for a look, recorded and told.
 
-What is damaged is moved to `quarantine/` inside the ledger, never deleted.
+What is damaged is moved to `quarantine/` inside the ledger, never deleted. Damaged is what has
+other content than was written, or is missing; a file that cannot be read for want of rights,
+descriptors, memory or a working disk may be whole, and is left alone (`Unreadable`).
 """
 
+import errno
 import hashlib
 import logging
 import os
@@ -21,6 +24,28 @@ log = logging.getLogger(__name__)
 QUARANTINE = "quarantine"
 SINCE_VERSION = 3
 PARTS = ("manifest", "log", "batch", "segment")
+# What the system says of a file that is not there, or of something else in its place; a library
+# that stumbles over the content gives no number at all.
+TELLING = {None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+FAILURES = (OSError, ValueError, AttributeError, MemoryError, pa.ArrowException)
+RIGHTS = "give the user who runs this the right to read it"
+FILES = "allow more open files (`ulimit -n`)"
+REMEDIES = {
+    errno.EACCES: RIGHTS,
+    errno.EPERM: RIGHTS,
+    errno.EMFILE: FILES,
+    errno.ENFILE: FILES,
+    errno.ENOMEM: "free memory",
+}
+DISK = "check the disk; a file that is lost for good counts as damaged once it is moved away"
+
+
+class Unreadable(OSError):
+    """A file cannot be read, which tells nothing of its content; its text is one sentence."""
+
+    def __str__(self) -> str:
+        remedy = REMEDIES.get(self.errno or 0, DISK)
+        return f"{self.filename} cannot be read ({self.strerror}): {remedy}"
 
 
 @dataclass(frozen=True)
@@ -101,18 +126,35 @@ def keep_bytes(folder: Path, content: bytes, kept: str) -> None:
 
 
 def verify(file: Path, sha256: bytes | None) -> str | None:
-    """What is wrong with a sealed file, every byte of it considered; None if nothing is."""
+    """What is wrong with a sealed file, every byte of it considered; None if nothing is.
+
+    Raises Unreadable.
+    """
     try:
         if sha256 is not None:
             return None if digest(file) == sha256 else "its SHA-256 is another"
         with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
             for group in range(parquet.num_row_groups):
                 parquet.read_row_group(group)
-    except FileNotFoundError:
-        return "it is missing"
-    except (OSError, ValueError, pa.ArrowException) as error:
-        return said(error)
+    except FAILURES as error:
+        return flaw(file, error)
     return None
+
+
+def flaw(file: Path, error: Exception, sha256: bytes | None = None) -> str:
+    """What is wrong with a file's content or place, as an attempt to read it failed.
+
+    Raises Unreadable where the failure tells nothing of that.
+    """
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return "it is missing"
+    number: int | None = getattr(error, "errno", None)
+    # A damaged length asks for more memory than there is, too.
+    if isinstance(error, MemoryError) and sha256 is not None and verify(file, sha256) is None:
+        number = errno.ENOMEM
+    if number not in TELLING:
+        raise Unreadable(number, os.strerror(number or 0), str(file)) from error
+    return said(error)
 
 
 def digest(file: Path) -> bytes:
@@ -121,17 +163,21 @@ def digest(file: Path) -> bytes:
         return hashlib.file_digest(content, "sha256").digest()
 
 
-def readable(file: Path) -> pa.Table | None:
-    """The rows of those row groups that are still whole; None where there is none."""
+def readable(file: Path, columns: list[str] | None = None) -> pa.Table | None:
+    """The rows of those row groups that are still whole; None where there is none.
+
+    Raises Unreadable.
+    """
     whole = []
     try:
         with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
             for group in range(parquet.num_row_groups):
                 try:
-                    whole.append(parquet.read_row_group(group))
-                except (OSError, ValueError, pa.ArrowException):
-                    continue
-    except (OSError, ValueError, pa.ArrowException):
+                    whole.append(parquet.read_row_group(group, columns))
+                except FAILURES as error:
+                    flaw(file, error)
+    except FAILURES as error:
+        flaw(file, error)
         return None
     return pa.concat_tables(whole) if whole else None
 

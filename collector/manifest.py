@@ -85,10 +85,14 @@ def open_manifest(folder: Path) -> sqlite3.Connection:
 
 
 def sealed(folder: Path) -> Iterator[Path]:
-    """Every file in the month folders that bears a name the store gives, listed or not."""
-    for file in folder.glob("month=*/*"):
-        if OURS.fullmatch(file.name):
-            yield file
+    """Every file in the month folders that bears a name the store gives, listed or not.
+
+    Raises OSError for a folder that cannot be looked into.
+    """
+    # A pattern of `glob` would pass over a folder that this user has no right to read.
+    for month in folder.iterdir():
+        if month.name.startswith("month=") and month.is_dir():
+            yield from (file for file in month.iterdir() if OURS.fullmatch(file.name))
 
 
 @contextmanager

@@ -101,9 +101,11 @@ def _finish(folder: Path) -> None:
     if not (folder / BUILT).exists():
         return
     with closing(sqlite3.connect(folder / BUILT)) as db:
-        kept = next(
-            (d.kept for d in reversed(damage.recorded(db)) if d.part in ("manifest", "log")), None
-        )
+        found = damage.recorded(db)
+    for each in found:
+        if each.part == "segment" and each.kept is not None:
+            damage.keep(folder, each.file, each.kept)
+    kept = next((d.kept for d in reversed(found) if d.part in ("manifest", "log")), None)
     for side in ("", *SIDES):
         if kept is not None and side != "-shm" and (folder / f"{MANIFEST}{side}").exists():
             damage.keep(folder, f"{MANIFEST}{side}", f"{kept}{side}")
@@ -131,8 +133,8 @@ def _list(folder: Path, db: sqlite3.Connection, file: Path) -> None:
         at_ns = now_ns()
         kept = damage.place(folder, file.name, at_ns)
         span = damage.month_bounds(file.parent.name.removeprefix("month="))
+        # It stays where it is until all is built: what is told of it would be lost with a crash.
         damage.record(db, Damage(at_ns, "segment", name, what, kept, kind, *span))
-    damage.keep(folder, name, kept)
 
 
 def _recover(folder: Path, db: sqlite3.Connection, what: str) -> None:

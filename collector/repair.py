@@ -75,16 +75,18 @@ def _set_aside_batches(folder: Path, db: sqlite3.Connection) -> None:
 
 
 def glance(folder: Path, segment: Listed) -> str | None:
-    """What is wrong with a sealed file, by its size and its footer alone; None if nothing is."""
+    """What is wrong with a sealed file, by its size and its footer alone; None if nothing is.
+
+    Raises Unreadable.
+    """
+    file = folder / segment.file
     try:
-        size_b = (folder / segment.file).stat().st_size
+        size_b = file.stat().st_size
         if segment.size_b not in (None, size_b):
             return f"it has {size_b:,} bytes instead of {segment.size_b:,}"
-        return _misfit(pq.read_metadata(folder / segment.file), segment)
-    except FileNotFoundError:
-        return "it is missing"
-    except (OSError, ValueError, AttributeError, pa.ArrowException) as error:
-        return damage.said(error)
+        return _misfit(pq.read_metadata(file), segment)
+    except damage.FAILURES as error:
+        return damage.flaw(file, error, segment.sha256)
 
 
 def _misfit(footer: pq.FileMetaData, segment: Listed) -> str | None:
@@ -99,7 +101,10 @@ def _misfit(footer: pq.FileMetaData, segment: Listed) -> str | None:
 
 
 def replace(folder: Path, db: sqlite3.Connection, segment: Listed, what: str) -> None:
-    """Take a damaged segment out, with what can still be read of it in its place."""
+    """Take a damaged segment out, with what can still be read of it in its place.
+
+    Raises OSError, sqlite3.Error; nothing has changed then.
+    """
     file, at_ns = folder / segment.file, now_ns()
     whole = damage.readable(file)
     fresh = [] if whole is None else _written(folder, segment.kind, whole)
@@ -195,8 +200,8 @@ def _lacking(folder: Path, db: sqlite3.Connection, kind: str, rows: pa.Table) ->
     near = "WHERE kind = ? AND max_ns >= ? AND min_ns <= ?"
     for row in db.execute(f"{LISTED} {near}", span).fetchall():
         segment = Listed(*row)
-        table = pq.read_table(folder / segment.file, columns=VERSION, partitioning=None)
-        rows = _without(rows, table)
+        table = damage.readable(folder / segment.file, VERSION)
+        rows = rows if table is None else _without(rows, table)
     for row in db.execute(f"SELECT {COLUMNS} FROM hot {near}", span).fetchall():  # noqa: S608
         try:
             rows = _without(rows, Batch(*row).table.select(VERSION))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from collector import compact, conflicts, manifest, rebuild, repair, reserve, retention
 from collector.batch import batches
+from collector.damage import Unreadable
 from collector.events import Event
 from collector.identity import mark
 from collector.plan import plan, write
@@ -25,7 +26,8 @@ log = logging.getLogger(__name__)
 
 
 class StoreUnavailable(RuntimeError):
-    """Nothing was kept: the disk is full, or SQLite failed. The same call may be tried again."""
+    """Nothing was kept or changed: the disk is full, SQLite failed, or a file cannot be read. The
+    same call may be tried again."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class Store:
     """The one writer of a ledger folder. Safe to use from several threads.
 
     Whatever is damaged in the folder is put in order first: it is kept in `quarantine/`, recorded
-    and logged. Raises LedgerError where the folder cannot be used or another process writes it,
-    and SchemaTooNew where a newer version of the program wrote it.
+    and logged. Raises LedgerError where the folder or a file of it cannot be used or another
+    process writes it, and SchemaTooNew where a newer version of the program wrote it.
     """
 
     def __init__(
@@ -65,7 +67,10 @@ class Store:
         self._lock = threading.Lock()
         self._sealing = threading.Lock()
         manifest.make_folder(path)
-        self._descriptor = manifest.lock(path)
+        try:
+            self._descriptor = manifest.lock(path)
+        except OSError as error:
+            raise self._unusable(error) from error
         try:
             rebuild.if_needed(path)
             self._db = manifest.open_manifest(path)
@@ -270,11 +275,15 @@ class Store:
         return rows, batches
 
     def _unusable(self, error: Exception) -> manifest.LedgerError:
+        if isinstance(error, Unreadable):
+            return manifest.LedgerError(str(error))
         return manifest.LedgerError(
             f"{self.path} cannot be used ({error}): check disk space and rights"
         )
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
+        if isinstance(error, Unreadable):
+            return StoreUnavailable(f"{error}; nothing was changed")
         return StoreUnavailable(
             f"{self.path} cannot be written ({error}): free disk space or check the disk;"
             " nothing was kept, send it again"
