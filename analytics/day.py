@@ -26,7 +26,7 @@ from collector.settings import Settings
 SUMS = [
     "ns", "unattributed_ns", "host_off_ns", *rollup.SPENT, "unattributed_nano",
     "known_ns", "energy_uj", "mixed_ns", "host_uj", "host_metered_uj", "host_known_ns", "wall_ns",
-    *rollup.WORK, "emitted_tokens",
+    *rollup.WORK, "untold",
 ]  # fmt: skip
 
 
@@ -39,8 +39,8 @@ class Day:
     is known), host_known_ns (likewise of the host), wall_ns (time metered at the wall), idle_uj and
     marginal_nano (None where the idle draw or a price is unknown), unattributed_marginal_nano
     (what of it is no request's), unpriced_uj, carbon_ug (None where undeclared), mixed_ns,
-    unattributed_ns, unattributed_nano, time and money by kind (`rollup.WORK`) and emitted_tokens
-    (`emitted.emitted`).
+    unattributed_ns, unattributed_nano, time and money by kind (`rollup.WORK`), and of `busy`
+    emitted_tokens and untold (`emitted.emitted`).
     work: busy time and money by kind, by the finest labels (`rollup.work`).
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`).
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).

@@ -1,18 +1,22 @@
 """When output tokens came: spread evenly over each request's decode time, in whole tokens.
 
 A request counts where it ends; its tokens stand in the hours in which they were put out, so that
-no rate jumps at a bound.
+no rate jumps at a bound. Who told none put out an unknown number in these hours, not none.
 """
 
 import polars as pl
 
 from analytics.rig import Card, in_service
+from analytics.rollup import known_sum
 from analytics.states import BUCKET_NS
 
 
 def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
-    """Tokens put out on the rig's cards in service (card, bucket_ns, emitted_tokens; in this
-    order), from `timeline` rows.
+    """Tokens put out on the rig's cards in service (card, bucket_ns, emitted_tokens, untold; in
+    this order), from `timeline` rows.
+
+    `untold` are the attempts that decoded there and told no tokens; emitted_tokens are those of
+    the others, None where there was no other.
 
     Decode runs from the first token, or from the start of computing where none was seen, to the
     end; one without length counts in the bucket in which it ends. Each of n cards of a split model
@@ -20,7 +24,7 @@ def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
     floored, and a bucket has the difference: they add up to the request's tokens.
     """
     seen = pl.col("split_ns") < pl.col("end_ns")
-    whole = rows.filter(pl.col("output_tokens") > 0).select(
+    whole = rows.select(
         "card",
         "end_ns",
         first=pl.when(seen).then("split_ns").otherwise("compute_ns"),
@@ -32,12 +36,25 @@ def emitted(rows: pl.DataFrame, cards: list[Card]) -> pl.DataFrame:
     across = pl.col("high") > pl.col("low")
     inside = whole.filter(~across).select(*_KEPT, bucket_ns=pl.col("high") * BUCKET_NS)
     pieces = pl.concat([inside, _cut(whole.filter(across))])
-    found = pieces.group_by("card", "bucket_ns").agg(pl.col("tokens").sum())
+    tokens = pl.col("tokens")
+    found = pieces.group_by("card", "bucket_ns").agg(
+        known_sum(tokens).alias("emitted_tokens"),
+        tokens.null_count().cast(pl.Int64).alias("untold"),
+    )
     found = found.join(in_service(cards), on="card").filter(
         pl.col("bucket_ns") >= pl.col("begin"), pl.col("bucket_ns") < pl.col("end")
     )
-    found = found.select("card", "bucket_ns", pl.col("tokens").alias("emitted_tokens"))
-    return found.sort("card", "bucket_ns")
+    return found.select("card", "bucket_ns", *EMITTED).sort("card", "bucket_ns")
+
+
+EMITTED = ("emitted_tokens", "untold")
+
+
+def put_out() -> pl.Expr:
+    """The tokens that rows with `EMITTED` put out together: None where attempts decoded there and
+    none of them told any, 0 where there was no attempt."""
+    tokens = pl.col("emitted_tokens")
+    return pl.when((tokens.count() > 0) | (pl.col("untold").sum() == 0)).then(tokens.sum())
 
 
 _KEPT = ("card", "tokens")

@@ -52,7 +52,7 @@ def placed(month: Mapping[str, Any], place: str) -> Pairs:
     pairs: Pairs = [
         ("capacity", _sum(groups, "capacity_ns"), month["capacity_ns"]),
         ("cost + unassigned", cost, month["cost_nano"]["total"]),
-        ("tokens put out", _sum(groups, "emitted_tokens"), tokens["emitted"] or 0),
+        ("tokens put out", _total(groups, _emitted), tokens["emitted"] or 0),
         ("card time", _total(groups, _card_time), month["card_time_ns"]),
         ("marginal cost", _total(groups, _marginal), month["marginal_cost_nano"] or 0),
     ]
@@ -89,6 +89,10 @@ def _own(group: Group, cost: int, tokens: int | None) -> Pairs:
 
 def _card_time(group: Group) -> int:
     return sum(group["card_time_ns"].values())
+
+
+def _emitted(group: Group) -> int:
+    return group["emitted_tokens"] or 0
 
 
 def _marginal(group: Group) -> int:

@@ -85,7 +85,7 @@ def groups(
 
     `groups` tells how many are in it. A group's tokens are None where none of its attempts told
     them. Its throughput is its output tokens ÷ what the cards' peaks would have put out in its
-    card time.
+    card time, None without known tokens.
     """
     return {label: _rows(label, carried, work, tallies, found) for label in LABELS}
 
@@ -153,8 +153,8 @@ def _row(
 ) -> dict[str, Any]:
     cost = {state: row[f"{state}_nano"] for state in STATES}
     kinds = {kind: row[f"{kind}_ns"] for kind in KINDS}
-    tokens = row["output_tokens"] or 0
-    ratio = throughput(by_card, found, tokens)
+    tokens = row["output_tokens"]
+    ratio = None if tokens is None else throughput(by_card, found, tokens)
     return {
         "name": name,
         "groups": 1,

@@ -1,8 +1,8 @@
 """The machine's figures by card, by day and by hour of the day, from the cells of the books.
 
 A group of cells has everything that the whole period has: states, cost, card time, layers and
-waterfall. Its tokens are those put out in its time (`emitted`), its requests those that ended in
-it; a request on several cards counts at the first of them.
+waterfall. Its tokens are those put out in its time (`emitted`), None where nobody told any; its
+requests are those that ended in it, and one on several cards counts at the first of them.
 """
 
 from typing import Any
@@ -12,14 +12,15 @@ import polars as pl
 from analytics import marginal
 from analytics.calendar_groups import calendars
 from analytics.day import Day, spent
-from analytics.rollup import KINDS
+from analytics.emitted import put_out
+from analytics.rollup import KINDS, known_sum
 from analytics.states import STATES
 from analytics.utilization import Layers, Peak, layers, steps
 from collector.settings import Settings
 
 PLACES = ("card", "day", "hour")
-_FIGURES = ["ns", "nano", "unattributed_ns", "emitted_tokens", *(f"{kind}_ns" for kind in KINDS)]
-Exact = list[tuple[str, Layers, int]]  # a group's name, its layers, the tokens they multiply to
+_FIGURES = ["ns", "nano", "unattributed_ns", "untold", *(f"{kind}_ns" for kind in KINDS)]
+Exact = list[tuple[str, Layers, int | None]]  # a group's name, its layers, the tokens they give
 
 
 def machine_groups(
@@ -31,7 +32,9 @@ def machine_groups(
     `hour` is the local hour of the day, "00" to "23"; where a clock is set back its hour has both.
     """
     fine = pl.concat([placed(day.cells.with_columns(nano=spent()), day, settings) for day in days])
-    fine = fine.group_by(*PLACES, "state").agg(pl.col(_FIGURES).sum(), *marginal.sums())
+    fine = fine.group_by(*PLACES, "state").agg(
+        pl.col(_FIGURES).sum(), known_sum(pl.col("emitted_tokens")), *marginal.sums()
+    )
     ends = pl.concat([placed(day.ends, day, settings) for day in days])
     told: dict[str, list[dict[str, Any]]] = {}
     exact: Exact = []
@@ -43,9 +46,11 @@ def machine_groups(
         # A request may have run on a card that was not in service yet.
         for name in sorted(parts | requests):
             part = parts.get(name, fine.clear())
-            ratios = layers(part.select("card", "state", "ns"), found, _sum(part, "emitted_tokens"))
-            exact.append((f"{place} {name}", ratios, _sum(part, "emitted_tokens")))
-            told[place].append(_row(name, part, ratios, requests.get(name, 0)))
+            tokens: int | None = part.select(put_out()).item()
+            ratios = layers(part.select("card", "state", "ns"), found, tokens)
+            exact.append((f"{place} {name}", ratios, tokens))
+            row = _row(part, ratios, tokens)
+            told[place].append({"name": name, "requests": requests.get(name, 0), **row})
     return {**told, **calendars(fine)}, exact
 
 
@@ -57,16 +62,13 @@ def placed(frame: pl.DataFrame, day: Day, settings: Settings) -> pl.DataFrame:
     return frame.with_columns(day=pl.lit(day.name), hour=hour)
 
 
-def _row(name: str, part: pl.DataFrame, ratios: Layers, requests: int) -> dict[str, Any]:
+def _row(part: pl.DataFrame, ratios: Layers, tokens: int | None) -> dict[str, Any]:
     by_state = part.group_by("state").agg(pl.col("ns", "nano").sum())
     rows = {state: (ns, nano) for state, ns, nano in by_state.iter_rows()}
     states_ns = {state: rows.get(state, (0, 0))[0] for state in STATES}
     states_cost = {state: rows.get(state, (0, 0))[1] for state in STATES}
-    tokens = _sum(part, "emitted_tokens")
     run = {name: _sum(part, name) for name in marginal.MARGINAL}
     return {
-        "name": name,
-        "requests": requests,
         "emitted_tokens": tokens,
         "capacity_ns": sum(states_ns.values()),
         "states_ns": states_ns,

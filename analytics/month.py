@@ -13,6 +13,7 @@ from analytics.compare import Billed, compare, compared
 from analytics.day import Day, joined, spent, unassigned_nano
 from analytics.declared import declared as declared_of
 from analytics.drawn import carbon_ug, drawn
+from analytics.emitted import put_out
 from analytics.groups import carried, groups, named
 from analytics.identities import check
 from analytics.layer_chain import chain
@@ -179,8 +180,7 @@ def _tokens(tallies: pl.DataFrame, cells: pl.DataFrame) -> Tokens:
         "missing_usage": "missing_usage",
     }
     told = {name: _known(tallies[column]) for name, column in columns.items()}
-    emitted = int(cells["emitted_tokens"].sum())
-    return {**told, "emitted": None if told["output"] is None and not emitted else emitted}
+    return {**told, "emitted": cells.select(put_out()).item()}
 
 
 def _known(values: pl.Series) -> int | None:

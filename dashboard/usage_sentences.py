@@ -20,6 +20,8 @@ def answer(month: dict[str, Any]) -> str:
 def dearest(month: dict[str, Any]) -> str:
     """The layer that loses most of the full price."""
     layers = [each for each in month["layers"]["chain"] if each["lost_nano_per_mtok"] is not None]
+    if not layers and month["tokens"]["output"] is None:
+        return "No request told how many tokens it put out, so no layer has a price."
     if not layers:
         return "No output tokens in this period, so no layer has a price."
     worst = max(layers, key=lambda layer: layer["lost_nano_per_mtok"])

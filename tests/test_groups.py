@@ -92,6 +92,36 @@ def test_tokens_come_when_they_are_put_out(tmp_path: Path) -> None:
     assert (card["emitted_tokens"], card["requests"]) == (50, 0)
 
 
+def test_tokens_that_nobody_told_are_not_zero(tmp_path: Path) -> None:
+    # A's only request told none, one of B's two did; C had no request: it put out none.
+    events = [
+        attempt("a", 0, 100, "A", output_tokens=None, model="silent"),
+        attempt("b", 0, 100, "B", output_tokens=None),
+        attempt("c", 200, 300, "B", output_tokens=7),
+    ]
+    document = told(tmp_path, events, "A", "B", "C")
+    cards = by_name(document, "card")
+    assert [cards[card]["emitted_tokens"] for card in "ABC"] == [None, 7, 0]
+    throughput = [cards[card]["layers"]["throughput"] for card in "ABC"]
+    assert (throughput[0], throughput[2]) == (None, None)
+    assert throughput[1] == pytest.approx(0.5)  # 7 tokens in 200 s, of 7 in 100 s at best
+    (day,) = document["groups"]["day"]
+    assert (day["emitted_tokens"], document["tokens"]["emitted"]) == (7, 7)
+    models = by_name(document, "model")
+    assert (models["silent"]["output_tokens"], models["silent"]["throughput"]) == (None, None)
+
+
+def test_a_request_that_told_no_tokens_leaves_its_own_hours_unknown(tmp_path: Path) -> None:
+    # From 08:50 to 09:10 by the clock, of a period of three hours.
+    events = [attempt("r", 3000, 4200, output_tokens=None, ttft_ns=0)]
+    made = settings("A", hardware=[PRICE])
+    hours = Period("hours", START, START + 3 * 3600 * SECOND)
+    document = month(ledger(tmp_path / "ledger", events), made, hours, hours.to_ns)
+    told = {name: each["emitted_tokens"] for name, each in by_name(document, "hour").items()}
+    assert told == {"08": None, "09": None, "10": 0}
+    assert document["tokens"]["emitted"] is None
+
+
 def test_a_split_model_puts_out_its_tokens_on_every_card(tmp_path: Path) -> None:
     events: list[Event] = [attempt("r", 0, 100, gpus=["A", "B"], output_tokens=101)]
     document = told(tmp_path, events, "A", "B")
