@@ -83,9 +83,9 @@ def groups(
     """For each label its groups, dearest first, from `carried` and days' `work` and `tallies`
     (`named`); beyond the dearest `SHOWN` all others are one group, the last.
 
-    `groups` tells how many are in it. A group's tokens are None where none of its attempts told
-    them. Its throughput is its output tokens ÷ what the cards' peaks would have put out in its
-    card time, None without known tokens.
+    `groups` tells how many are in it, and its name is no label of the others that stand there. A
+    group's tokens are None where none of its attempts told them. Its throughput is its output
+    tokens ÷ what the cards' peaks would have put out in its card time, None without known tokens.
     """
     return {label: _rows(label, carried, work, tallies, found) for label in LABELS}
 
@@ -120,8 +120,16 @@ def _rows(
         for at, row in enumerate(rows.iter_rows(named=True))
     ]
     if len(names) > SHOWN:
-        told[-1] |= {"name": OTHERS, "groups": len(names) - SHOWN}
+        told[-1] |= {"name": _of_others(names.head(SHOWN)), "groups": len(names) - SHOWN}
     return told
+
+
+def _of_others(shown: pl.Series) -> str:
+    """What the group of all others is called: a label may really be called "(others)"."""
+    name, taken = OTHERS, set(shown)
+    while name in taken:
+        name = f"({name})"
+    return name
 
 
 def _ranked(label: str, carried: pl.DataFrame, tallies: pl.DataFrame) -> pl.Series:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analytics.groups import OTHERS
+from analytics.groups import SHOWN
 from dashboard import words
 from dashboard.cost_charts import three_costs
 from dashboard.sentences import plain
@@ -17,8 +17,10 @@ NOUNS = {
 
 
 def ranked(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Groups by full cost, dearest first, and at the end all others together."""
-    return sorted(groups, key=lambda group: (group["name"] == OTHERS, -three_costs(group)[0]))
+    """Groups by full cost, dearest first, and at the end all others together, where the document
+    has them: known by their place, as a group may really be called "(others)"."""
+    alone = sorted(groups[:SHOWN], key=lambda group: -three_costs(group)[0])
+    return [*alone, *groups[SHOWN:]]
 
 
 def months(entries: list[dict[str, Any]], currency: str) -> str:

@@ -12,6 +12,7 @@ from analytics.periods import Period, month_of
 from collector.clock import to_ns
 from collector.events import Event
 from collector.settings import Hardware, RigSettings, UsageSettings
+from dashboard.cost_sentences import ranked
 
 HOUR = Period("hour", START, START + 3600 * SECOND)
 LATER = START + 7200 * SECOND
@@ -209,6 +210,19 @@ def test_beyond_the_dearest_thousand_all_others_are_one_group(tmp_path: Path) ->
     assert (others["output_tokens"], others["input_tokens"]) == (150, 300)
     carried = sum(group["full_cost_nano"] for group in (*shown, others))
     assert carried + document["unallocated_cost_nano"] == document["cost_nano"]["total"]
+
+
+def test_a_session_that_is_really_called_others_is_not_all_others(tmp_path: Path) -> None:
+    # One after the other: 1 s for each of 1,001 sessions, 10 s for the one of that name.
+    many = [attempt(f"r{n}", n, n + 1, session=f"s{n:04}") for n in range(1001)]
+    kept = ledger(tmp_path / "ledger", [*many, attempt("q", 2000, 2010, session="(others)")])
+    dear = Hardware(name="box", price="9000", in_service=dt.date(2026, 10, 1), life_years=4)
+    groups = month(kept, settings("A", hardware=[dear]), HOUR, LATER)["groups"]["session"]
+    by_its_name = {group["name"]: group["groups"] for group in groups}
+    assert len(by_its_name) == len(groups) == 1001
+    assert (by_its_name["(others)"], by_its_name["((others))"]) == (1, 2)
+    shown = [group["name"] for group in ranked(groups)]
+    assert (shown[0], shown[-1]) == ("(others)", "((others))")
 
 
 def test_where_a_request_costs_less_than_nothing_nobody_carries_the_rest(tmp_path: Path) -> None:
