@@ -2,13 +2,16 @@
 
 Whoever comes first wins; both are right, as both were made of the same. The facts hold a check sum
 of themselves and of every frame, so that neither damage nor a folder that came into the place while
-it was read is taken for what was kept.
+it was read is taken for what was kept. Who writes holds a lock on what is aside, which ends with
+the process: what nobody holds was left by one that was killed, and the next to write takes it away.
 """
 
+import fcntl
 import json
+import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from zlib import crc32
 import polars as pl
 
 FACTS = "facts.json"
+ASIDE, OLD = ".tmp", ".old"  # being written; replaced, and of no use to anybody
 Facts = dict[str, Any]
 Kept = tuple[Facts, dict[str, pl.DataFrame]]  # facts, and frames by name
 
@@ -33,18 +37,17 @@ def put(place: Path, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any
     """Keep frames and facts in a folder, in the place of what it held; False where the disk takes
     no more of it or the folder cannot be written. The folder above the one that it lies in must be
     there: who moved a ledger away gets none anew."""
-    aside = place.with_name(f"{place.name}.{uuid4().hex}.tmp")
     try:
         place.parent.mkdir(mode=0o700, exist_ok=True)
-        aside.mkdir(mode=0o700)
-        sums = {name: _write(aside / f"{name}.parquet", frame) for name, frame in frames.items()}
-        kept = {"facts": facts, "sums": sums}
-        (aside / FACTS).write_text(json.dumps({"sum": _sum(kept), "kept": kept}), encoding="utf-8")
-        _replace(aside, place)
+        _sweep(place.parent)
+        with _aside(place) as aside:
+            sums = {n: _write(aside / f"{n}.parquet", frame) for n, frame in frames.items()}
+            kept = {"facts": facts, "sums": sums}
+            whole = json.dumps({"sum": _sum(kept), "kept": kept})
+            (aside / FACTS).write_text(whole, encoding="utf-8")
+            _replace(aside, place)
     except OSError:
         return False
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     return True
 
 
@@ -88,8 +91,48 @@ def _read(file: Path, told_sum: int, columns: Sequence[str]) -> pl.DataFrame:
     return pl.read_parquet(BytesIO(content), columns=list(columns) or None)
 
 
+@contextmanager
+def _aside(place: Path) -> Iterator[Path]:
+    """A new folder beside a place, locked while it is written and gone at the end."""
+    while True:
+        aside = place.with_name(f"{place.name}.{uuid4().hex}{ASIDE}")
+        aside.mkdir(mode=0o700)
+        try:
+            held = os.open(aside, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if aside.exists():  # before it was locked, another's sweep may have taken it away
+                yield aside
+                return
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+            os.close(held)
+
+
+def _sweep(above: Path) -> None:
+    """Take away what processes that are no more left in a folder."""
+    for left in above.iterdir():
+        if left.suffix == OLD:
+            shutil.rmtree(left, ignore_errors=True)
+        elif left.suffix == ASIDE:
+            with suppress(OSError):  # its writer holds it, or has just renamed it
+                _take_away(left)
+
+
+def _take_away(aside: Path) -> None:
+    """Remove a folder that nobody writes. Raises OSError where somebody does."""
+    held = os.open(aside, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(aside, ignore_errors=True)
+    finally:
+        os.close(held)
+
+
 def _replace(aside: Path, place: Path) -> None:
-    old = place.with_name(f"{place.name}.{uuid4().hex}.old")
+    old = place.with_name(f"{place.name}.{uuid4().hex}{OLD}")
     with suppress(FileNotFoundError):
         place.rename(old)
     try:

@@ -1,7 +1,11 @@
 """What a folder gives back is what was put there, or nothing."""
 
 import json
+import os
 import resource
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,3 +107,77 @@ def test_a_full_disk_keeps_what_was_there_and_leaves_nothing_aside(place: Path) 
     assert [each.name for each in place.parent.iterdir()] == [place.name]
     with little_room(1000):
         assert folder.put(place, {"leaves": OTHER}, {"fingerprint": "one"})
+
+
+# Puts a folder whose second frame never comes: the writer stands still in the middle of it.
+WRITER = """
+import sys, time
+from pathlib import Path
+import polars as pl
+from analytics import folder
+
+class Endless(dict):
+    def items(self):
+        yield "leaves", pl.DataFrame({"ns": [1]})
+        print("one is written", flush=True)
+        time.sleep(600)
+
+folder.put(Path(sys.argv[1]), Endless(), {})
+"""
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process in the middle of a put."""
+    command = [sys.executable, "-c", WRITER, str(place)]
+    writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with writer:
+        try:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "one is written\n"
+            yield writer
+        finally:
+            writer.kill()
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_put_and_no_live_ones(place: Path) -> None:
+    above = place.parent
+    with writing(above / "2026-10-08") as killed, writing(above / "2026-10-09"):
+        found = {each.name[:10]: each for each in above.glob("*.tmp")}
+        assert set(found) == {"2026-10-08", "2026-10-09"}
+        assert folder.put(above / "2026-10-10", {"leaves": FRAME}, FACTS)
+        assert all(each.is_dir() for each in found.values())
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+        assert [each.name for each in found["2026-10-08"].iterdir()] == ["leaves.parquet"]
+        assert folder.put(above / "2026-10-10", {"leaves": FRAME}, FACTS)
+        left = {each.name for each in above.iterdir()}
+        assert left == {place.name, "2026-10-10", found["2026-10-09"].name}
+    assert read(place, "leaves") is not None
+
+
+def test_a_writer_whose_place_was_swept_before_it_was_locked_makes_another(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another's sweep comes between the making of what is aside and its lock."""
+    swept: list[Path] = []
+    opened = os.open
+
+    def open_after_a_sweep(path: Path, flags: int) -> int:
+        if not swept:
+            swept.append(Path(path))
+            Path(path).rmdir()
+        return opened(path, flags)
+
+    monkeypatch.setattr(os, "open", open_after_a_sweep)
+    assert folder.put(place, {"leaves": OTHER}, FACTS)
+    assert swept
+    kept = read(place, "leaves")
+    assert kept is not None
+    assert kept[1]["leaves"].equals(OTHER)
+
+
+def test_what_was_replaced_when_its_writer_was_killed_is_taken_away(place: Path) -> None:
+    place.rename(place.with_name(f"{place.name}.0123.old"))
+    assert folder.put(place, {"leaves": FRAME, "ended": FRAME}, FACTS)
+    assert [each.name for each in place.parent.iterdir()] == [place.name]
