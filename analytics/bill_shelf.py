@@ -1,4 +1,4 @@
-"""Days' bills on a shelf: `derived/bills/<sheet>/<day>.json` beside the kept days.
+"""Days' bills on a shelf: `derived/bills/<sheet>/<day>/` beside the kept days.
 
 A finished day's bill is kept with a fingerprint of all that it rests on: the sheet itself names
 the folder, the rest are the rules, the tables of zones and holidays that it asks for, and the news
@@ -6,14 +6,12 @@ of the hours whose attempts it bills or its cache remembers. It can be deleted a
 """
 
 import hashlib
-import json
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from uuid import uuid4
 
 import msgspec
 
+from analytics import folder
 from analytics.counterfactual import Bill, reach_ns
 from analytics.day import Day
 from analytics.prices.sheet import Sheet
@@ -28,27 +26,20 @@ def take(shelf: Shelf, day: Day, sheet: Sheet) -> Bill | None:
     fingerprint = _fingerprint(shelf, day, sheet)
     if fingerprint is None:
         return None
-    try:
-        kept = json.loads(_place(shelf, day, sheet).read_bytes())
-        return Bill(**kept["bill"]) if kept["fingerprint"] == fingerprint else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # never made, taken away or damaged: it is made again
+    place = _place(shelf, day, sheet)
+    kept = folder.read(place, (), holds=lambda told: told["fingerprint"] == fingerprint)
+    return None if kept is None else Bill(**kept[0]["bill"])
 
 
 def put(shelf: Shelf, day: Day, sheet: Sheet, bill: Bill) -> None:
-    """Keep a finished day's bill: written aside, then renamed. A full disk keeps none."""
+    """Keep a finished day's bill. A full disk keeps none."""
     fingerprint = _fingerprint(shelf, day, sheet)
     if fingerprint is None:
         return
     place = _place(shelf, day, sheet)
-    aside = place.with_name(f"{place.name}.{uuid4().hex}.tmp")
-    try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        aside.write_text(json.dumps({"fingerprint": fingerprint, "bill": asdict(bill)}))
-        aside.rename(place)
-    except OSError:
-        with suppress(OSError):
-            aside.unlink()
+    folder.make(shelf.root)
+    folder.make(place.parent.parent)
+    folder.put(place, {}, {"fingerprint": fingerprint, "bill": asdict(bill)})
 
 
 def _fingerprint(shelf: Shelf, day: Day, sheet: Sheet) -> str | None:
@@ -66,4 +57,4 @@ def _tables(sheet: Sheet) -> list[str]:
 
 def _place(shelf: Shelf, day: Day, sheet: Sheet) -> Path:
     digest = hashlib.blake2b(msgspec.json.encode(sheet), digest_size=8).hexdigest()
-    return shelf.root / "bills" / digest / f"{day.name}.json"
+    return shelf.root / "bills" / digest / day.name

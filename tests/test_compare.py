@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from rig.ledger import SECOND, attempt, heartbeats, ledger, sample, settings
 
+from analytics import folder
 from analytics.cli import add_commands
 from analytics.compare import bound
 from analytics.month import account
@@ -310,20 +311,37 @@ def test_bills_of_finished_days_are_kept_until_there_is_news(tmp_path: Path) -> 
     first = account(Shelf(books, made, NOW), OCTOBER)["compare"]
     (kept,) = (tmp_path / "derived" / "bills").iterdir()
     assert len(list(kept.iterdir())) == 31
-    again = kept / "2026-10-05.json"
-    told = json.loads(again.read_text())
+    place = kept / "2026-10-05"
+    found = folder.read(place, (), holds=lambda _: True)
+    assert found is not None
+    told = found[0]
     told["bill"]["headline_nano"] += 7
-    again.write_text(json.dumps(told))
+    assert folder.put(place, {}, told)
     changed = account(Shelf(Ledger(tmp_path), made, NOW), OCTOBER)["compare"]
     assert changed[0]["headline_nano"] == first[0]["headline_nano"] + 7  # it was read, not made
     late = ledger(tmp_path, [work("late", 20)])
     news = account(Shelf(late, made, NOW), OCTOBER)["compare"]
     assert news[0]["headline_nano"] == first[0]["headline_nano"] + 23_700_000
-    again.write_text("{")
+    assert folder.put(place, {}, {"of": "another form"})
     assert account(Shelf(Ledger(tmp_path), made, NOW), OCTOBER)["compare"] == news
     # Other assumptions about the rig change no bill; another sheet has a folder of its own.
     account(Shelf(Ledger(tmp_path), rig("deepseek/deepseek-v4-pro"), NOW), OCTOBER)
     assert len(list((tmp_path / "derived" / "bills").iterdir())) == 2
+
+
+def test_a_kept_bill_of_which_a_figure_was_damaged_is_made_again(tmp_path: Path) -> None:
+    made = rig(FLASH)
+    books = ledger(tmp_path, [work("a", 0)])
+    first = account(Shelf(books, made, NOW), OCTOBER)["compare"]
+    (sheet,) = (tmp_path / "derived" / "bills").iterdir()
+    (facts,) = (sheet / "2026-10-05").iterdir()
+    right = facts.read_bytes()
+    nano = str(first[0]["headline_nano"]).encode()
+    assert right.count(nano) > 0
+    # A bit of a figure's last digit: still a number, in a file that still can be read.
+    facts.write_bytes(right.replace(nano, nano[:-1] + bytes([nano[-1] ^ 1])))
+    assert account(Shelf(books, made, NOW), OCTOBER)["compare"] == first
+    assert facts.read_bytes() == right
 
 
 def run(*arguments: str) -> int:

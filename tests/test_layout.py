@@ -29,7 +29,6 @@ DOOR_KEEPERS = {
     *("analytics/prices/read.py", "analytics/prices/own.py", "analytics/prices/imported.py"),
     "analytics/prices/update.py",
     "analytics/folder.py",
-    "analytics/bill_shelf.py",
     "analytics/sql.py",
     "analytics/cli.py",
 }
