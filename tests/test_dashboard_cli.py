@@ -1,10 +1,14 @@
 """The page server's command line, and the file that says the same to those who start it by hand."""
 
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rig.tree import free_ports, until
 from streamlit import config as streamlit_config
 
 from collector.settings import DashboardSettings, EngineSettings, Settings
@@ -65,3 +69,38 @@ def test_cards_go_by_their_engines_names() -> None:
         Settings(engines=engines), ["GPU-aaaaaaaa-1", "GPU-b", "GPU-c", "GPU-dddddddd-2"]
     )
     assert list(names.values()) == ["left", "wide", "wide c", "dddddddd"]
+
+
+@pytest.mark.parametrize("own", [None, "narenas:9"])
+def test_the_server_runs_under_what_gives_memory_back(tmp_path: Path, own: str | None) -> None:
+    """The process itself, after it has become the server; who has set it has chosen otherwise."""
+    name, value = cli.GIVE_BACK
+    config = tmp_path / "rigledger.toml"
+    config.write_text(f'[dashboard]\nlisten = "127.0.0.1:{free_ports(1)[0]}"\n')
+    environment = {key: told for key, told in os.environ.items() if key != name}
+    environment |= {} if own is None else {name: own}
+    command = [sys.executable, "-P", "-m", "rigledger", "--config", str(config), "dashboard"]
+    server = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+    )
+    process = Path("/proc") / str(server.pid)
+    try:
+        until(lambda: b"streamlit" in (process / "cmdline").read_bytes(), "it is the server")
+        told = (process / "environ").read_bytes().split(b"\0")
+    finally:
+        server.kill()
+        server.wait()
+    assert f"{name}={own or value}".encode() in told
+
+
+def test_polars_takes_what_gives_memory_back() -> None:
+    """Its allocator tells its options at the end: of the setting all three, as they were set."""
+    name, value = cli.GIVE_BACK
+    told = {name: f"{value},stats_print:true,stats_print_opts:mdablxe"}
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", "import polars"],
+        env=os.environ | told, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Invalid" not in found.stderr
+    for option in ("narenas: 2", "dirty_decay_ms: 0", "muzzy_decay_ms: 0"):
+        assert f"  opt.{option}" in found.stderr
