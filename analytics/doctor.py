@@ -89,7 +89,7 @@ def ledger(found: LedgerFacts) -> Iterator[Finding]:
 
 
 def collector(facts: Facts) -> Iterator[Finding]:
-    """Whether anybody keeps the books."""
+    """Whether anybody keeps the books, and what was told to it that it could not keep."""
     trouble = facts.collector.trouble
     if trouble is None:
         yield ok("collector", "it answers and keeps events")
@@ -101,6 +101,14 @@ def collector(facts: Facts) -> Iterator[Finding]:
         )
     else:
         yield problem("collector", trouble)
+    if refused := facts.collector.refused:
+        kinds = ", ".join(f"{count:,} of kind {kind}" for kind, count in sorted(refused.items()))
+        yield note(
+            "collector",
+            f"since its start it refused events that break the contract: {kinds}",
+            "its answer named each field that is wrong: whoever told them, a callback of a router"
+            " perhaps, must be of this version",
+        )
 
 
 def _expected(engines: list[EngineSettings], seen: CardFacts) -> set[str]:

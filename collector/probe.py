@@ -1,4 +1,5 @@
-"""Asks a running collector how it is: whether it answers, its cards' readings, its engines."""
+"""Asks a running collector how it is: whether it answers, its cards' readings, its engines, and
+what it had to refuse."""
 
 import http.client
 import json
@@ -12,13 +13,14 @@ from collector.settings import Settings, SettingsError
 from collector.settings_check import local_url
 
 LIMIT_B = 1_000_000
-_LINE = re.compile(r'^rigledger_(\w+)\{(?:device|engine)="((?:[^"\\]|\\.)*)"\} (\S+)$', re.M)
+_LINE = re.compile(r'^rigledger_(\w+)\{(?:device|engine|kind)="((?:[^"\\]|\\.)*)"\} (\S+)$', re.M)
 _ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 
 @dataclass(frozen=True)
 class Health:
-    """What a collector tells: seconds since each device's last reading, whether each engine is up.
+    """What a collector tells: seconds since each device's last reading, whether each engine is up,
+    and since its start the events that the contract refused, by kind (`unknown` where untold).
 
     `trouble` says why it does not answer or cannot keep events; None where all is well.
     """
@@ -26,6 +28,7 @@ class Health:
     trouble: str | None = None
     sample_age_s: dict[str, float] = field(default_factory=dict)
     engine_up: dict[str, bool] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
 
 
 def ask(settings: Settings, timeout_s: float = 2.0) -> Health:
@@ -39,7 +42,11 @@ def ask(settings: Settings, timeout_s: float = 2.0) -> Health:
         return Health(str(error))
     except (OSError, http.client.HTTPException, UnicodeDecodeError) as error:
         return Health(f"no collector answers at {url} ({_reason(error)}); start `rigledger up`")
-    found: dict[str, dict[str, float]] = {"last_sample_age_seconds": {}, "engine_up": {}}
+    found: dict[str, dict[str, float]] = {
+        "last_sample_age_seconds": {},
+        "engine_up": {},
+        "events_rejected_total": {},
+    }
     for name, label, value in _LINE.findall(text):
         if name in found:
             found[name][_plain(label)] = float(value)
@@ -47,6 +54,7 @@ def ask(settings: Settings, timeout_s: float = 2.0) -> Health:
         trouble=trouble,
         sample_age_s=found["last_sample_age_seconds"],
         engine_up={name: bool(up) for name, up in found["engine_up"].items()},
+        refused={kind: int(count) for kind, count in found["events_rejected_total"].items()},
     )
 
 

@@ -190,6 +190,13 @@ def test_a_collector_that_does_not_answer():
     assert found(facts=facts) == [problem("collector", "nobody there")]
 
 
+def test_what_the_collector_refused_is_known():
+    facts = replace(FACTS, collector=Health(refused={"unknown": 1, "attempt": 1200}))
+    (only,) = found(facts=facts)
+    assert (only.area, only.level) == ("collector", "note")
+    assert only.text.endswith(": 1,200 of kind attempt, 1 of kind unknown")
+
+
 @pytest.mark.parametrize(
     ("newest", "words"),
     [

@@ -152,13 +152,17 @@ def test_a_call_of_which_no_event_can_be_made_holds_nothing_up():
         assert queue.dropped == 1
 
 
-def test_a_queue_that_is_full_counts_what_it_drops(monkeypatch):
+def test_a_queue_that_is_full_counts_what_it_drops(monkeypatch, caplog):
     monkeypatch.setattr(sender, "QUEUE_EVENTS", 3)
     queue = sender.Sender("http://127.0.0.1:9", dict)
     queue._begin = lambda: None
     for number in range(5):
         queue.put({"event_id": str(number)})
     assert queue.dropped == 2
+    (told,) = caplog.records  # once, not at each
+    assert told.getMessage() == (
+        "calls are missing from the books, as 3 wait for the collector already"
+    )
     assert [event["event_id"] for event in queue._queue] == ["0", "1", "2"]
 
 
@@ -175,7 +179,7 @@ def test_all_that_waits_arrives_once_when_the_collector_is_back():
         queue.close()
 
 
-def test_what_the_collector_refuses_is_counted():
+def test_what_the_collector_refuses_is_counted(caplog):
     with Receiver() as receiver:
         receiver.refuse = {"1", "3"}
         queue = sender.Sender(receiver.url, dict)
@@ -186,6 +190,8 @@ def test_what_the_collector_refuses_is_counted():
         until(lambda: not queue._queue)
         assert queue.dropped == 3
         queue.close()
+    (told,) = caplog.records
+    assert "the collector refuses them" in told.getMessage()
 
 
 def test_an_answer_that_is_no_receipt_takes_nothing():

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import requests
 from rig.door import opened
+from rig.events import body, sample_json
 from rig.ledger import engine, sample
 
 from collector.clock import SECOND_NS, from_ns, now_ns
 from collector.probe import Health, ask
 from collector.settings import CollectorSettings, Settings
+
+JSON = {"Content-Type": "application/json"}
 
 
 def settings(port: int, token_file: Path | None = None) -> Settings:
@@ -39,6 +43,15 @@ def test_it_tells_the_age_of_readings_and_which_engines_are_up(tmp_path: Path) -
     assert list(told.sample_age_s) == [odd]
     ages = [(at - read_ns) / SECOND_NS for at in (before_ns, after_ns)]
     assert ages[0] - 0.01 <= told.sample_age_s[odd] <= ages[1] + 0.01
+
+
+def test_it_tells_what_it_refused_by_kind(tmp_path: Path) -> None:
+    """One event of three is whole: the answer is 202, and the other two are counted."""
+    batch = body([sample_json(1), sample_json(2, power_mw=-1), {"kind": "letter"}])
+    with opened(tmp_path) as served:
+        told = requests.post(f"{served.url}/v1/events", data=batch, headers=JSON, timeout=30)
+        assert told.status_code == 202
+        assert ask(settings(served.port)).refused == {"sample": 1, "unknown": 1}
 
 
 def test_no_collector_is_told_with_its_remedy() -> None:

@@ -78,8 +78,8 @@ class Handler(_Base):  # type: ignore[misc]
             if self._chooser is not None:
                 self._chooser.over(str(told.get("litellm_call_id")), str(told.get("model_id")))
             self.sender.put(noted(told))
-        except Exception:
-            self.sender.dropped += 1
+        except Exception as error:
+            self.sender.drop(1, f"of which no event can be made: {type(error).__name__}")
 
 
 handler = Handler()

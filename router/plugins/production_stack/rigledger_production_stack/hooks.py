@@ -31,8 +31,8 @@ class Handler:
             call = noted(request, response_content)
             if call is not None:
                 self.sender.put(call)
-        except Exception:
-            self.sender.dropped += 1
+        except Exception as error:
+            self.sender.drop(1, f"of which no event can be made: {type(error).__name__}")
 
 
 handler = Handler()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import logging
 import os
 import threading
 import time
@@ -23,6 +24,10 @@ TIMEOUT_S = 5.0
 LAST_DELAY_S = 30.0
 FAREWELL_S = 0.9
 
+REFUSED = "as the collector refuses them: is it of this plugin's version?"
+
+log = logging.getLogger("rigledger")
+
 
 class Sender:
     """Sends events to a collector, in order, until they are durable there."""
@@ -36,6 +41,7 @@ class Sender:
         """`url`: the collector's base; `event` makes an event of what is put, or none. Nothing
         runs before the first one."""
         self.dropped = 0
+        self._said: set[str] = set()
         self._url = url.rstrip("/") + "/v1/events"
         self._event = event
         self._token_file = token_file
@@ -51,11 +57,20 @@ class Sender:
     def put(self, call: dict[str, Any]) -> None:
         """Take a call, or count it as dropped where the queue is full."""
         if len(self._queue) >= QUEUE_EVENTS:
-            self.dropped += 1
+            self.drop(1, f"as {QUEUE_EVENTS:,} wait for the collector already")
             return
         self._queue.append(call)
         if self._pid != os.getpid():  # not begun yet, or forked since
             self._begin()
+
+    def drop(self, calls: int, why: str) -> None:
+        """Count calls that will not be in the books; the first of each cause is told in the log."""
+        with self._lock:
+            self.dropped += calls
+            is_news = why not in self._said
+            self._said.add(why)
+        if is_news:
+            log.warning("calls are missing from the books, %s", why)
 
     def close(self) -> None:
         """Try once more to send, for less than a second in all."""
@@ -101,8 +116,8 @@ class Sender:
                 event = self._event(call)
                 if event is not None:
                     found.append(json.dumps(event))
-            except Exception:
-                self.dropped += 1
+            except Exception as error:
+                self.drop(1, f"of which no event can be made: {type(error).__name__}")
         return found
 
     def _post(self, batch: list[str], timeout_s: float) -> bool:
@@ -116,12 +131,15 @@ class Sender:
                 receipt = json.loads(answer.read(ANSWER_BYTES))
             if type(receipt["accepted"]) is not int:
                 return False
-            self.dropped += len(receipt["rejected"]) + receipt.get("rejected_more", 0)
+            refused = len(receipt["rejected"]) + receipt.get("rejected_more", 0)
+            if refused:
+                self.drop(refused, REFUSED)
             return True
         except urllib.error.HTTPError as error:
-            settled = error.code in (400, 409)
-            self.dropped += len(batch) if settled else 0  # nothing of it was kept
-            return settled
+            if error.code not in (400, 409):
+                return False
+            self.drop(len(batch), REFUSED)  # nothing of it was kept
+            return True
         except Exception:
             return False
 
