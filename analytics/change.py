@@ -157,11 +157,13 @@ def _parts(month: Month, *, is_split: bool) -> Factors:
 def _is_metered(month: Month) -> bool:
     told = month["energy_uj"]
     unpriced = month["quality"]["unpriced_energy_uj"]
-    return told["host"] is not None and not unpriced and _drawn_uj(month) > 0
+    # What a card does not tell is in the host's part where the wall was metered.
+    known = told["cards"] is not None or not month["quality"]["unmetered_ns"]
+    return known and told["host"] is not None and not unpriced and _drawn_uj(month) > 0
 
 
 def _drawn_uj(month: Month) -> int:
-    return int(month["energy_uj"]["cards"] + (month["energy_uj"]["host"] or 0))
+    return int((month["energy_uj"]["cards"] or 0) + (month["energy_uj"]["host"] or 0))
 
 
 def _worked(month: Month) -> bool:

@@ -10,21 +10,33 @@ from analytics.day import Day
 
 def drawn(cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any]) -> dict[str, Any]:
     """µJ at the cards and beyond them, behind the power supply, and as metered at the wall; and
-    the time without a reading of the card. The host's, of which `unassigned` was drawn while no
-    card was in service, is None where nothing ever told it, the wall's where no meter did."""
+    the time without a reading of the card. The cards' energy, and their `idle_draw` of the time
+    without work, is None where they were up and none told any; the host's, of which `unassigned`
+    was drawn while no card was in service, where nothing ever told it, the wall's where no meter
+    did."""
     quiet = cells.filter(pl.col("state").is_in(["stranded", "headroom", "idle"]))
     walls = [day.facts["wall_uj"] for day in days if day.facts["wall_uj"] is not None]
     left = _left(days, "uj")
     tells_host = _tells_host(cells, days, counted)
     return {
-        "cards": int(cells["energy_uj"].sum()),
+        "cards": _cards(cells),
         "host": int(cells["host_uj"].sum()) + left if tells_host else None,
         "unassigned": left if tells_host else None,
         "wall": sum(walls) if walls else None,
         "metered": _metered(cells, days) if walls else None,
-        "idle_draw": int(quiet["energy_uj"].sum()),
+        "idle_draw": _cards(quiet),
         "unknown_ns": counted["energy_unknown_ns"],
     }
+
+
+def _cards(cells: pl.DataFrame) -> int | None:
+    """What the cards told that they drew."""
+    untold = _were_up(cells) and not cells["known_ns"].sum()
+    return None if untold else int(cells["energy_uj"].sum())
+
+
+def _were_up(cells: pl.DataFrame) -> bool:
+    return bool((cells["ns"] - cells["host_off_ns"]).sum())
 
 
 def _metered(cells: pl.DataFrame, days: list[Day]) -> dict[str, int]:
@@ -48,7 +60,11 @@ def _tells_host(cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any]
 
 
 def carbon_ug(cells: pl.DataFrame, days: list[Day]) -> int | None:
-    """Emissions of the energy that is known, µg; None unless declared for all of it."""
+    """Emissions of the energy that is known, µg; None unless declared for all of it, or where none
+    is known though cards were up."""
+    told_ns = int(cells["known_ns"].sum()) + int(cells["host_known_ns"].sum())
+    if _were_up(cells) and not told_ns + _left(days, "known_ns"):
+        return None
     found = cells.filter((pl.col("energy_uj") != 0) | (pl.col("host_uj") != 0))
     left = [day.facts["unassigned"]["carbon_ug"] for day in days]
     if found["carbon_ug"].has_nulls() or None in left:

@@ -51,6 +51,8 @@ def energy(month: dict[str, Any]) -> str:
     host = "the host's is not known" if told["host"] is None else f"{kwh(told['host'])} the host"
     if told["unassigned"]:
         host += f", {kwh(told['unassigned'])} of it while no card was in service"
+    if told["cards"] is None:
+        return f"Energy: the cards' is not known, {host}."
     least = "at least " if told["unknown_ns"] else ""
     return f"Energy: {least}{kwh(told['cards'])} the cards, {host}."
 

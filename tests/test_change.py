@@ -42,6 +42,19 @@ def causes(told: dict[str, Any], kind: str) -> dict[str, int]:
     return {cause["name"]: cause[unit] for cause in told[kind]["causes"] if cause[unit]}
 
 
+def test_energy_that_neither_card_nor_wall_told_is_not_split_into_draw_and_price() -> None:
+    """Half the cost of energy, at the same tokens: of what was drawn only the host's is known."""
+    before, now = (
+        month(name, energy=nano, energy_uj={"cards": None, "host": 4 * KWH},
+              quality={"missing_output": 0, "unpriced_energy_uj": 0, "unmetered_ns": unmetered})
+        for name, nano, unmetered in (("2026-09", 2 * NANO, HOUR), ("2026-10", NANO, HOUR))
+    )  # fmt: skip
+    assert causes(change(now, before), "cost") == {"energy": -NANO}
+    walled = {"missing_output": 0, "unpriced_energy_uj": 0, "unmetered_ns": 0}
+    before, now = ({**each, "quality": walled} for each in (before, now))
+    assert causes(change(now, before), "cost") == {"energy_price": -NANO}
+
+
 def test_twice_the_hours_is_told_as_hours() -> None:
     """Twice the tokens in twice the hours at the same cost: 4 becomes 2 per million."""
     told = change(month("2026-11", layers={"hours": 1.0, "occupancy": 0.5},

@@ -206,6 +206,13 @@ def test_what_was_drawn_without_a_card_in_words() -> None:
     )
 
 
+def test_energy_that_no_card_told_is_not_known_in_words() -> None:
+    energy = {"cards": None, "host": 3_600_000_000_000, "unassigned": 0, "unknown_ns": 3600}
+    assert cost_sentences.energy({"energy_uj": energy}) == (
+        "Energy: the cards' is not known, 1.00 kWh the host."
+    )
+
+
 def test_who_carries_most_in_words() -> None:
     document = {
         "currency": "USD",

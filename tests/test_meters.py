@@ -257,10 +257,23 @@ def test_the_wall_contains_the_cards(tmp_path: Path) -> None:
 def test_the_wall_covers_what_a_card_does_not_tell(tmp_path: Path) -> None:
     """Without any reading of the card all of the wall's energy is paid for, once."""
     document = told(tmp_path, rig(), wall(0, HOUR, 100))
-    assert document["energy_uj"]["cards"] == 0
+    assert document["energy_uj"]["cards"] is document["energy_uj"]["idle_draw"] is None
+    assert document["energy_uj"]["host"] == 90 * HOUR * 10**6
     assert document["energy_uj"]["unknown_ns"] == HOUR * SECOND
     assert document["cost_nano"]["energy"] == pytest.approx(0.1 * 0.20 * 10**9, abs=8)
     assert document["at_least"] == ["no hardware price is set"]
+
+
+def test_energy_and_carbon_that_nobody_told_are_unknown(tmp_path: Path) -> None:
+    made = rig(carbon_g_per_kwh=380)
+    made.meters.clear()
+    document = told(tmp_path, made, [])
+    energy = document["energy_uj"]
+    assert energy["cards"] is energy["idle_draw"] is energy["host"] is document["carbon_ug"] is None
+    # Ten minutes of the hour were told: 30 W behind a supply of 90 %, 1/180 kWh of 380 g each.
+    document = told(tmp_path, made, card(end=600))
+    assert document["energy_uj"]["cards"] == 30 * 600 * 10**6
+    assert document["carbon_ug"] == 380 * 10**6 // 180
 
 
 @pytest.mark.parametrize("watts", [None, 50])
