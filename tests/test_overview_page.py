@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 from rig import page
+from rig.ledger import attempt
 from streamlit.testing.v1 import AppTest
 
 from collector.demo.rig import RIG
+from collector.store import Store
 
 pytestmark = pytest.mark.usefixtures("forget")
 
@@ -73,6 +75,19 @@ def test_what_is_not_known_is_not_shown_as_zero(show: Show) -> None:
     assert "at least 744.00 USD**: 744.00 hardware and electricity not priced." in text(at)
     assert told["USD saved against marginal"] == "unknown"
     assert told["marginal price per million"] == "unknown"
+
+
+def test_tokens_that_a_model_never_told_are_unknown_in_its_row(show: Show) -> None:
+    page.write_ledger(show.folder)
+    mute = attempt("r2", 7200, 7300, model="mute", output_tokens=None)
+    with Store(show.folder / "ledger") as store:
+        store.append([mute])
+    at = show(page.HARDWARE, ledger=False)
+    assert not at.exception
+    (table,) = (each for each in at.dataframe if "output" in each.value)
+    rows = dict(zip(table.value["name"], table.value["output"].isna(), strict=True))
+    assert rows == {"m": False, "mute": True}
+    assert table.proto.placeholder == "unknown"
 
 
 def test_every_number_explains_itself_and_every_chart_has_words(show: Show) -> None:

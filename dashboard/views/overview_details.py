@@ -90,6 +90,7 @@ def groups(month: dict[str, Any]) -> None:
         frame,
         hide_index=True,
         column_order=("name", "full", "busy", "output", "requests"),
+        placeholder=words.UNKNOWN,
         height="auto" if frame.height <= 10 else 388,
         column_config={
             "name": st.column_config.TextColumn(kind or "Models"),
