@@ -82,7 +82,11 @@ class _Asked(msgspec.Struct):
     metadata: Any = None
 
 
-_ASKED = msgspec.json.Decoder(_Asked)
+class _Sent(_Asked):
+    prompt: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_SENT = msgspec.json.Decoder(_Sent)
 
 
 class RequestCopy:
@@ -93,6 +97,8 @@ class RequestCopy:
         self.model: str | None = None
         self.stream = False
         self.user: str | None = None
+        # Of a completion; None until the body has been read.
+        self.prompts: int | None = None
         # All of it came at once, and may be read once it has gone on.
         self.is_whole = False
         self._coding = coding.strip().lower()
@@ -107,7 +113,7 @@ class RequestCopy:
 
     def read(self) -> None:
         """Read model, stream flag and user, and forget the rest; unreadable bodies tell nothing."""
-        self._read(_ASKED.decode)
+        self._read(_SENT.decode)
 
     def document(self) -> dict[str, Any]:
         """As `read`, and the whole request, for who must look into it; {} where that is none."""
@@ -130,6 +136,7 @@ class RequestCopy:
         self.stream = asked.stream is True
         # Anthropic's clients name the conversation there, OpenAI's the user.
         self.user = name(part(asked.metadata, "user_id")) or name(asked.user)
+        self.prompts = _prompts(asked.prompt if isinstance(asked, _Sent) else part(whole, "prompt"))
         return whole
 
     def _plain(self, body: bytes) -> bytes:
@@ -138,3 +145,11 @@ class RequestCopy:
         if self._coding in ("gzip", "x-gzip", "deflate"):
             return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(body, COPY_BYTES)
         return b""
+
+
+def _prompts(told: Any) -> int:
+    """How many prompts a completion asks at once: a list of anything but token ids is a batch."""
+    if isinstance(told, msgspec.Raw):
+        told = msgspec.json.decode(told) if bytes(told).startswith(b"[") else None
+    is_batch = isinstance(told, list) and all(isinstance(each, str | list | dict) for each in told)
+    return max(1, len(told)) if is_batch else 1

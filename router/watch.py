@@ -94,6 +94,7 @@ class Watch:
     def event(self, event_id: str, origin: Origin, engine: EngineSettings) -> Attempt:
         """The request as an event, after its end."""
         self.copy.read()
+        self._observer.prompts = self.copy.prompts if self.operation == "completion" else 1
         told = self.told = self._observer.finish()
         if self._status == "ok" and (self._observer.failed or self._cut_short(told)):
             self._status = "upstream_error"

@@ -96,20 +96,20 @@ def test_the_usage_chunk_and_the_timings_agree():
 
 
 def test_the_prompt_is_cached_and_new_tokens_together():
-    usage = llama_cpp.timings([{"cache_n": 100, "prompt_n": 20, "predicted_n": 3}])
+    usage = llama_cpp.timings({"cache_n": 100, "prompt_n": 20, "predicted_n": 3})
     assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) == (120, 100, 3)
 
 
 def test_without_cache_n_the_whole_prompt_is_unknown():
-    usage = llama_cpp.timings([{"prompt_n": 20, "predicted_n": 3}])
+    usage = llama_cpp.timings({"prompt_n": 20, "predicted_n": 3})
     assert usage.input_tokens is None
     assert usage.cache_read_tokens is None
     assert usage.output_tokens == 3
 
 
 def test_drafts_are_told_only_where_there_are_some():
-    assert llama_cpp.timings([TIMINGS]).draft_tokens is None
-    drafted = llama_cpp.timings([TIMINGS | {"draft_n": 9, "draft_n_accepted": 5}])
+    assert llama_cpp.timings(TIMINGS).draft_tokens is None
+    drafted = llama_cpp.timings(TIMINGS | {"draft_n": 9, "draft_n_accepted": 5})
     assert (drafted.draft_tokens, drafted.draft_accepted_tokens) == (9, 5)
 
 
@@ -122,6 +122,71 @@ def test_several_choices_share_the_prompt_and_add_their_output():
         "text/event-stream",
     )
     assert (told.usage.input_tokens, told.usage.output_tokens) == (45, 13)
+
+
+def final(index, cache_n, prompt_n, predicted_n):
+    """The last chunk of a native choice."""
+    told = {"cache_n": cache_n, "prompt_n": prompt_n, "predicted_n": predicted_n}
+    counts = {"tokens_evaluated": cache_n + prompt_n, "tokens_predicted": predicted_n}
+    return {"index": index, "content": "", "stop": True, **counts, "timings": told}
+
+
+def usage_chunk(predicted_n):
+    """What ends a choice of a chat: it names none."""
+    told = {"completion_tokens": predicted_n, "prompt_tokens": 45, "total_tokens": 45 + predicted_n}
+    return {"choices": [], "usage": told, "timings": TIMINGS | {"predicted_n": predicted_n}}
+
+
+def test_each_choice_of_a_chat_ends_with_a_usage_of_its_own():
+    token = [part({"content": "t"}, index=index) for index in (0, 1)]
+    ended = [part({}, "length", index=index) for index in (0, 1)]
+    told = observe(
+        stream(token[0], token[1], ended[0], usage_chunk(1), token[1], ended[1], usage_chunk(2)),
+        "text/event-stream",
+    )
+    usage = told.usage
+    assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) == (45, 44, 3)
+    assert usage.source == "engine"
+
+
+def test_a_choice_cut_off_after_another_has_ended_counts_its_chunks():
+    told = observe(
+        stream(
+            part({"content": "t"}, index=0),
+            part({"content": "t"}, index=1),
+            part({}, "length", index=0),
+            usage_chunk(1),
+            part({"content": "t"}, index=1),
+            done=False,
+        ),
+        "text/event-stream",
+    )
+    assert (told.usage.input_tokens, told.usage.output_tokens) == (45, 3)
+    assert told.usage.source == "derived"
+
+
+@pytest.mark.parametrize(
+    ("prompts", "input_tokens", "cache_read_tokens"),
+    [(2, 30, 6), (1, 7, 6), (None, None, None), (3, None, None)],
+)
+def test_a_batch_adds_up_its_prompts(prompts, input_tokens, cache_read_tokens):
+    observer = Observer()
+    observer.prompts = prompts
+    observer.start(200, {"Content-Type": "text/event-stream"})
+    observer.feed(stream(final(1, 6, 1, 3), final(0, 0, 23, 5), done=False), 1000)
+    usage = observer.finish().usage
+    assert (usage.input_tokens, usage.cache_read_tokens) == (input_tokens, cache_read_tokens)
+    assert usage.output_tokens == 8
+
+
+@pytest.mark.parametrize(("told", "output_tokens"), [(8, None), (13, 13)])
+def test_of_a_whole_answers_choices_the_figures_may_be_the_firsts_alone(told, output_tokens):
+    """The usage repeats the first one's 8 tokens, or it has all 13."""
+    second = {"finish_reason": "length", "index": 1, "message": {"content": "five"}}
+    usage = WHOLE["usage"] | {"completion_tokens": told}
+    body = WHOLE | {"choices": [*WHOLE["choices"], second], "usage": usage}
+    found = observe(json.dumps(body).encode(), "application/json").usage
+    assert (found.input_tokens, found.output_tokens, found.source) == (45, output_tokens, "engine")
 
 
 def test_timings_on_every_token_let_an_aborted_stream_tell_its_input():

@@ -100,6 +100,8 @@ class Observer:
         self.streamed = False
         self.done = False
         self.failed = False
+        # How many prompts were asked in one; None where that is not known.
+        self.prompts: int | None = 1
         self._counts_chunks = counts_chunks
         self._blind = False
         self._hear = _FORMS.get(form)
@@ -109,8 +111,10 @@ class Observer:
         self._decoded_bytes = 0
         self._told = Told()
         self._usage = Usage()
-        self._timings: dict[int, Any] = {}
-        self._chunks_at_usage = 0
+        self._choices = llama_cpp.Choices()
+        self._ended_choice = 0
+        # Chunks of each choice that no usage has counted yet.
+        self._uncounted: dict[int, int] = {}
 
     @property
     def has_begun(self) -> bool:
@@ -162,7 +166,7 @@ class Observer:
         elif self._body is not None:
             for document in self._body.documents():
                 self._document(document, None)
-                if self._usage.source == "missing" and not self._timings:
+                if self._total().source == "missing":
                     self._told.text_bytes = emitted.of_document(document)
         self._events = self._body = None
         return replace(self._told, usage=self._total())
@@ -208,7 +212,7 @@ class Observer:
             return False
         self._note_names(told)
         if self.streamed and self._counts_chunks and _carries_token(told):
-            self._note_token(at_ns, _text_bytes(told))
+            self._note_token(at_ns, _text_bytes(told), _index(told))
         self._note_usage(told)
         return True
 
@@ -227,10 +231,12 @@ class Observer:
         if heard.usage.source != "missing":
             self._usage = heard.usage.filled_from(self._usage)
             if heard.usage.output_tokens is not None:
-                self._chunks_at_usage = self._told.content_chunks
+                self._uncounted.clear()
 
-    def _note_token(self, at_ns: int | None, text_bytes: int) -> None:
+    def _note_token(self, at_ns: int | None, text_bytes: int, choice: int = 0) -> None:
         told = self._told
+        at = choice if choice in self._uncounted or len(self._uncounted) < _CHOICES else 0
+        self._uncounted[at] = self._uncounted.get(at, 0) + 1
         told.content_chunks += 1
         told.text_bytes += text_bytes
         if told.first_token_ns is None:
@@ -239,7 +245,8 @@ class Observer:
     def _note_names(self, told: _Part) -> None:
         finish = name(told.stop_type) if told.stop is True else None
         for choice in told.choices or ():
-            finish = name(choice.finish_reason) or finish
+            if ended := name(choice.finish_reason):
+                finish, self._ended_choice = ended, count(choice.index) or 0
         if told.error:
             self.failed = True
         self._told.response_id = self._told.response_id or name(told.id)
@@ -252,8 +259,6 @@ class Observer:
             found = found.filled_from(
                 llama_cpp.native(told.tokens_evaluated, told.tokens_predicted)
             )
-        if found.source != "missing":
-            self._usage = found.filled_from(self._usage)
         if told.prompt_progress:
             self._usage = self._usage.filled_from(llama_cpp.progress(told.prompt_progress))
         if isinstance(told.metrics, dict):
@@ -261,18 +266,21 @@ class Observer:
         if told.sglext is not None:
             self._usage = self._usage.filled_from(openai.drafts(told.sglext))
         if isinstance(told.timings, dict):
-            self._note_timings(told)
-        elif found.source == "missing":
-            return
-        self._chunks_at_usage = self._told.content_chunks
+            self._note_choice(told, found)
+        elif found.source != "missing":
+            self._usage = found.filled_from(self._usage)
+            self._uncounted.clear()
 
-    def _note_timings(self, told: _Part) -> None:
-        index = count(told.choices[0].index if told.choices else told.index) or 0
-        if index in self._timings or len(self._timings) < _CHOICES:
-            self._timings[index] = told.timings
-        generation_ns = llama_cpp.generation_ns(told.timings)
-        if generation_ns is not None:
-            self._told.generation_ns = generation_ns
+    def _note_choice(self, told: _Part, found: Usage) -> None:
+        """llama.cpp's figures, which are those of one choice; of which, its last chunk says."""
+        choice = _index(told) if told.choices or told.tokens_evaluated else self._ended_choice
+        self._choices.note(choice, found.filled_from(llama_cpp.timings(told.timings)))
+        told_of_one = found.output_tokens in (None, count(told.timings.get("predicted_n")))
+        self._choices.untold = len(told.choices or ()) > 1 and told_of_one
+        self._uncounted.pop(choice, None)
+        self._told.generation_ns = known(
+            llama_cpp.generation_ns(told.timings), self._told.generation_ns
+        )
 
     def _note_metrics(self, told: dict[str, Any]) -> None:
         """vLLM's `metrics` of one request: times in ms, null where there are several choices."""
@@ -284,14 +292,19 @@ class Observer:
         """What was told, and the chunks that came after it: an aborted stream tells no end."""
         if self._blind:
             return Usage()
-        usage = self._usage.filled_from(llama_cpp.timings(list(self._timings.values())))
-        since = self._told.content_chunks - self._chunks_at_usage
+        usage = self._choices.total(self.prompts).filled_from(self._usage)
+        since = sum(self._uncounted.values())
         if not self.streamed or not self._counts_chunks:
             return usage
         told_nothing = self._told.unreadable > 0 and self._told.content_chunks == 0
         if told_nothing or (since == 0 and usage.output_tokens is not None):
             return usage
         return replace(usage, output_tokens=(usage.output_tokens or 0) + since, source="derived")
+
+
+def _index(told: _Part) -> int:
+    """The choice that a part is of; the prompt of a batch, in llama.cpp's own form."""
+    return count(told.choices[0].index if told.choices else told.index) or 0
 
 
 def _carries_token(told: _Part) -> bool:

@@ -1,5 +1,9 @@
 """A JSON body kept in bounded memory, for what it tells of usage at its end."""
 
+import contextlib
+
+import msgspec
+
 BODY_BYTES = 8 * 1024 * 1024
 TAIL_BYTES = 64 * 1024
 
@@ -21,14 +25,22 @@ class Body:
             del self._kept[:-TAIL_BYTES]
 
     def documents(self) -> list[bytes]:
-        """The JSON to read: the body, or what its tail tells of usage and timings.
+        """The JSON to read: the body, or each part of one that is a list, as llama.cpp answers a
+        batch; of a long one, what its tail tells of usage and timings.
 
         A quote inside a JSON string is escaped, so a bare `"usage":` can only be a key.
         """
         if not self._cut:
-            return [bytes(self._kept)] if self._kept.strip() else []
+            return _parts(bytes(self._kept.strip()))
         starts = [self._kept.rfind(b'"%b":' % key) for key in (b"usage", b"timings")]
         return [_object_at(bytes(self._kept[start:])) for start in starts if start >= 0]
+
+
+def _parts(body: bytes) -> list[bytes]:
+    if body.startswith(b"["):
+        with contextlib.suppress(msgspec.DecodeError):
+            return [bytes(part) for part in msgspec.json.decode(body, type=list[msgspec.Raw])]
+    return [body] if body else []
 
 
 def _object_at(tail: bytes) -> bytes:

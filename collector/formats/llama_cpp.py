@@ -10,25 +10,57 @@ from typing import Any
 
 from collector.formats.usage import Usage, count, numbers, part
 
+CHOICES_MAX = 128
 
-def timings(told: Sequence[Any]) -> Usage:
-    """The timings of one answer, one object per choice: the prompt counts once, outputs add up.
 
-    Older servers tell no `cache_n`; then the whole prompt is unknown.
+class Choices:
+    """What each choice of one answer told of itself, by its last word.
+
+    A stream ends each choice, or each prompt of a batch, with figures of its own; a whole answer of
+    OpenAI's form has those of the first alone (`untold`: there are others).
     """
-    found = [each for each in told if isinstance(each, dict)]
-    if not found:
-        return Usage()
-    cached, new = count(found[0].get("cache_n")), count(found[0].get("prompt_n"))
-    raws = [numbers(each) for each in found]
+
+    def __init__(self) -> None:
+        """Nothing told yet."""
+        self.untold = False
+        self._told: dict[int, Usage] = {}
+
+    def note(self, index: int, usage: Usage) -> None:
+        """The figures of one choice."""
+        if index in self._told or len(self._told) < CHOICES_MAX:
+            self._told[index] = usage.filled_from(self._told.get(index, Usage()))
+
+    def total(self, prompts: int | None) -> Usage:
+        """All of them: outputs add up, the prompt counts once, and each of `prompts` where every
+        choice answers one of its own. What cannot be told apart is unknown."""
+        each = list(self._told.values())
+        if len(each) < 2 and not self.untold:
+            return each[0] if each else Usage()
+        asked = each[:1] if prompts == 1 else each if prompts == len(each) else ()
+        said = () if self.untold else each
+        return Usage(
+            input_tokens=_sum(asked, "input_tokens"),
+            cache_read_tokens=_sum(asked, "cache_read_tokens"),
+            output_tokens=_sum(said, "output_tokens"),
+            draft_tokens=_sum(said, "draft_tokens"),
+            draft_accepted_tokens=_sum(said, "draft_accepted_tokens"),
+            source="engine",
+            raw={"choices": [usage.raw for usage in each]},
+        )
+
+
+def timings(told: Any) -> Usage:
+    """The timings of one choice. Older servers tell no `cache_n`; then the whole prompt is
+    unknown."""
+    cached, new = count(part(told, "cache_n")), count(part(told, "prompt_n"))
     return Usage(
         input_tokens=None if cached is None or new is None else cached + new,
         cache_read_tokens=cached,
-        output_tokens=_sum(found, "predicted_n"),
-        draft_tokens=_sum(found, "draft_n"),
-        draft_accepted_tokens=_sum(found, "draft_n_accepted"),
+        output_tokens=count(part(told, "predicted_n")),
+        draft_tokens=count(part(told, "draft_n")),
+        draft_accepted_tokens=count(part(told, "draft_n_accepted")),
         source="engine",
-        raw={"timings": raws[0] if len(raws) == 1 else raws},
+        raw={"timings": numbers(told)},
     )
 
 
@@ -61,7 +93,7 @@ def _is_ms(value: Any) -> bool:
     return number and 0 <= value < 1e12
 
 
-def _sum(found: list[dict[str, Any]], field: str) -> int | None:
-    counts = [count(each.get(field)) for each in found]
+def _sum(told: Sequence[Usage], field: str) -> int | None:
+    counts = [getattr(usage, field) for usage in told]
     known = [each for each in counts if each is not None]
     return sum(known) if known and len(known) == len(counts) else None
