@@ -24,8 +24,9 @@ install: .venv/.project ## set everything up in this folder (.tools, .venv)
 run: .venv/.project ## open the product: collector and dashboard; a demo without rigledger.toml
 	$(BIN)/rigledger up
 
+# A few tests are run sooner by one process, which ARGS makes of it unless they say otherwise.
 test: .venv/.project .venv/.tests browser litellm focus ## install what the tests need and run them all (ARGS="-k name")
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(or $(ARGS),-n logical)
 
 bench: .venv/.project .venv/.tests browser peers ## measure speed against peers and targets (ONLY=name,name for some)
 	@$(BIN)/python -m bench

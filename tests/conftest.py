@@ -9,6 +9,16 @@ from rig.nvml import FakeCards, build_library
 from rig.page import forget_all
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In a parallel run, tests that share a fixture of their module stay together in their order:
+    it is made once, and some go on from where the one before left it."""
+    for item in items:
+        if isinstance(item, pytest.Function):
+            made = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+            if any(fixture.scope == "module" for fixture in made):
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture(scope="session")
 def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the fake libnvidia-ml.so.1."""

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ from playwright.sync_api import Browser
 from rig import month_page, walked, walked_day
 from rig.accessible import DRAWN, PALE, open_all, walked_by_tab
 from rig.browser import Visit, chromium, served
+from rig.ports import free_port
 from rig.walk import marks
 
 ONE_REQUEST = f"requests?day={walked_day.LAST_DAY}&request={walked_day.REQUEST}"
@@ -44,8 +44,7 @@ PLACED = {
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f'\n[dashboard]\nlisten = "127.0.0.1:{free.getsockname()[1]}"\n'
+    listen = f'\n[dashboard]\nlisten = "127.0.0.1:{free_port()}"\n'
     made = walked.write(tmp_path_factory.mktemp("rig"))
     made.write_text(made.read_text(encoding="utf-8") + listen, encoding="utf-8")
     return made

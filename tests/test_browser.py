@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser
 from rig import page as rig
 from rig.browser import BEYOND, CLIPPED, OVERLAPS, SCROLLED, Visit, chromium, served
+from rig.ports import free_port
 
 from analytics.month import month
 from analytics.periods import month_of
@@ -37,8 +38,7 @@ def browser() -> Iterator[Browser]:
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rig")
     rig.write_ledger(folder)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     return rig.write_settings(
         folder, rig.HARDWARE, rig.FREE_POWER, rig.PRICES, name=RIG, listen=listen
     )

@@ -1,6 +1,5 @@
 """The compare page and the requests page in a real browser: they fit, stay here, and open rows."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from playwright.sync_api import Browser
 from rig import page as rig
 from rig.browser import BEYOND, Visit, chromium, served
 from rig.ledger import SECOND, attempt, sample
+from rig.ports import free_port
 from test_browser import CLIPPED, OVERLAPS, SCROLLED
 
 from collector.store import Store
@@ -44,8 +44,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     )
     store.seal()
     store.close()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     tables = (rig.HARDWARE, rig.FREE_POWER, rig.PRICES, SHEETS)
     with served(rig.write_settings(folder, *tables, listen=listen)) as address:
         yield address

@@ -10,7 +10,7 @@ import pytest
 from rig.door import opened
 from rig.engine import answering
 from rig.ledger import attempt, heartbeats
-from rig.tree import free_ports
+from rig.ports import free_ports
 
 import rigledger
 from analytics import doctor

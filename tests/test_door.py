@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import socket
 
 import pytest
 import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rig.doored import doored, fleet
+from rig.ports import free_port
 from rig.tapped import body_of, exchange, request
 from rig.upstream import Upstream, Wire, answer, replay, stream_head
 
@@ -56,9 +56,7 @@ def run(scenario):
 
 def dead_url():
     """An address that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{sock.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 def told(raw: bytes) -> tuple[int, dict[str, str]]:

@@ -7,7 +7,6 @@ RIGLEDGER_REQUESTS tells how many requests each test sends (500).
 import asyncio
 import json
 import os
-import socket
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 import uvloop
 from rig.doored import Doored, doored, fleet
+from rig.ports import free_port
 from rig.receiver import Receiver
 from rig.tapped import body_of, exchange, request
 from rig.upstream import Upstream, answer, replay
@@ -53,12 +53,6 @@ def small(tmp_path: Path) -> Iterator[Path]:
         yield place
     finally:
         subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
 
 
 async def ask(front: Doored, first: int, number: int) -> set[str]:

@@ -1,13 +1,13 @@
 """The feed: whatever the collector does, every event arrives once and nobody waits."""
 
 import json
-import socket
 import sqlite3
 import time
 import uuid
 from datetime import UTC, datetime
 
 import pytest
+from rig.ports import free_port
 from rig.receiver import Receiver
 
 from collector.clock import from_ns, now_ns
@@ -40,11 +40,6 @@ def beat(**fields):
         "at": from_ns(now_ns()),
     }
     return Heartbeat(**known | fields)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def open_feed(tmp_path, url, **options):

@@ -5,6 +5,7 @@ import socket
 
 import pytest
 import uvloop
+from rig.ports import free_port
 from rig.tapped import MARK_OF_CARD0, exchange, tapped
 from rig.upstream import Upstream, answer, replay
 
@@ -161,8 +162,7 @@ def test_two_hosts_are_no_way_around():
 
 def test_an_engine_that_is_this_tap_ends_at_once():
     async def scenario():
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            port = server.getsockname()[1]
+        port = free_port()
         async with tapped(f"http://localhost:{port}", port=port) as tap:
             raw = await exchange(tap.port, EVIL % (b"localhost", b"localhost"))
             (attempt,) = await tap.booked()

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from rig.tree import free_ports
+from rig.ports import free_ports
 
 from collector import greeting
 from collector.invocation import invocation

@@ -14,7 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from rig.engine import answering
-from rig.tree import Up, answers, free_ports, until
+from rig.ports import free_ports
+from rig.tree import Up, answers, until
 
 import rigledger
 from collector.settings import RouterSettings, Settings, SettingsError, load

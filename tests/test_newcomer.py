@@ -1,7 +1,6 @@
 """The newcomer's way but for the clone: pages, another price, last month's report, by clicks."""
 
 import datetime as dt
-import socket
 from contextlib import closing
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -10,6 +9,7 @@ import pytest
 from newcomer import Change, Watch, digits, lost_nano, walk
 from rig import page as rig
 from rig.browser import Visit, chromium, served
+from rig.ports import free_port
 
 import rigledger
 
@@ -25,8 +25,7 @@ def test_the_scripts_own_arithmetic_holds_on_paper() -> None:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     rig.write_ledger(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     silent = '\n[collector]\nlisten = "127.0.0.1:9"\n'
     tables = (rig.HARDWARE, rig.FREE_POWER, rig.PRICES, silent)
     return rig.write_settings(tmp_path, *tables, listen=listen)

@@ -1,7 +1,6 @@
 """Cost, utilization and routing in a real browser: they fit, stay on this machine, and keep the
 month."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from rig import month_page, page
 from rig.browser import CLIPPED, OVERLAPS, SCROLLED, Visit, chromium, served
+from rig.ports import free_port
 from test_routing_page import events as decided
 
 from analytics.render import table
@@ -28,8 +28,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f'\n[dashboard]\nlisten = "127.0.0.1:{free.getsockname()[1]}"\n'
+    listen = f'\n[dashboard]\nlisten = "127.0.0.1:{free_port()}"\n'
     told = [*month_page.events(), *decided(2400)]
     return month_page.write(tmp_path_factory.mktemp("rig"), page.PRICES, listen, told=told)
 

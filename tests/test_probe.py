@@ -10,6 +10,7 @@ import requests
 from rig.door import opened
 from rig.events import body, sample_json
 from rig.ledger import engine, sample
+from rig.ports import free_port
 
 from collector.clock import SECOND_NS, from_ns, now_ns
 from collector.probe import Health, ask
@@ -55,8 +56,7 @@ def test_it_tells_what_it_refused_by_kind(tmp_path: Path) -> None:
 
 
 def test_no_collector_is_told_with_its_remedy() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     assert ask(settings(port)).trouble == (
         f"no collector answers at http://127.0.0.1:{port} (connection refused); "
         "start `rigledger up`"

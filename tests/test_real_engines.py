@@ -10,7 +10,6 @@ import datetime as dt
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from rig.llama import llama_servers
 from rig.nvml import FakeCards
+from rig.ports import free_port
 from rig.route import Route
 
 from collector.snapshot import snapshot
@@ -104,11 +104,6 @@ class Collect:
         finally:
             self.process.kill()
             self.process.wait()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def prompt(number, dice):

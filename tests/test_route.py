@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from rig.ports import free_port
 from rig.receiver import Receiver
 from rig.route import Route, routing
 from rig.tapped import body_of, exchange, request
@@ -19,11 +20,6 @@ from router.spool import Spool
 CHAT = b'{"model": "qwen", "messages": []}'
 USAGE = {"prompt_tokens": 45, "completion_tokens": 3}
 WHOLE = json.dumps({"id": "chatcmpl-1", "choices": [], "usage": USAGE}).encode()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def run(scenario):

@@ -1,6 +1,5 @@
 """What-ifs in a real browser: sliders move, names are kept, the page fits and stays at home."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 from rig.browser import BEYOND, CLIPPED, SCROLLED, Visit, chromium, served
+from rig.ports import free_port
 from rig.worked_day import write
 
 from collector.scenarios import Scenario, kept, save
@@ -19,8 +19,7 @@ LAST_WORDS = "What this rests on"
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     return write(PAGE, tmp_path, listen)
 
 

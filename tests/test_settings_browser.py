@@ -2,7 +2,6 @@
 
 import datetime as dt
 import random
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ from rig import page as rig
 from rig.browser import Visit, chromium, served
 from rig.ledger import attempt, heartbeats, sample
 from rig.oracle import Books
+from rig.ports import free_port
 
 from collector.clock import now_ns, to_ns
 from collector.events import Event
@@ -62,8 +62,7 @@ def desk(folder: Path) -> Path:
     with Store(folder / "ledger") as store:
         store.append(events())
         store.seal()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     silent = '\n[collector]\nlisten = "127.0.0.1:9"\n'
     return rig.write_settings(folder, rig.HARDWARE, POWER, silent, listen=listen)
 

@@ -13,7 +13,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from rig.tree import Up, answers, free_ports, until
+from rig.ports import free_ports
+from rig.tree import Up, answers, until
 
 from collector.snapshot import snapshot
 from collector.supervise import BACK_OFF_S, Child, Tree

@@ -3,13 +3,13 @@
 import asyncio
 import gzip
 import json
-import socket
 import time
 
 import aiohttp
 import msgspec
 import pytest
 import uvloop
+from rig.ports import free_port
 from rig.tapped import MARK_OF_CARD0, body_of, exchange, request, tapped
 from rig.upstream import Upstream, Wire, answer, replay, stream_head
 
@@ -316,8 +316,7 @@ def test_errors_of_the_engine_pass_and_are_booked(status):
 
 def test_an_engine_that_is_not_there_gives_one_sentence():
     async def scenario():
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            port = server.getsockname()[1]
+        port = free_port()
         async with tapped(f"http://127.0.0.1:{port}") as tap:
             raw = await exchange(tap.port, request(CHAT))
             (attempt,) = await tap.booked()

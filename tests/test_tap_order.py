@@ -1,9 +1,9 @@
 """What comes before what at a tap: uploads beside answers, faults after heads, sendings."""
 
 import asyncio
-import socket
 
 import uvloop
+from rig.ports import free_port
 from rig.tapped import exchange, request, tapped
 from rig.upstream import Upstream, answer, replay
 
@@ -57,8 +57,7 @@ def test_a_fault_after_the_head_never_becomes_a_second_answer():
 
 
 def test_what_was_never_sent_has_no_instant_of_sending():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
 
     async def scenario():
         async with tapped(f"http://127.0.0.1:{port}") as tap:

@@ -9,7 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from rig.tree import PYTHON, Up, answers, free_ports, until
+from rig.ports import free_port, free_ports
+from rig.tree import PYTHON, Up, answers, until
 
 from collector.clock import from_ns, now_ns
 from collector.conflicts import conflicts
@@ -139,7 +140,7 @@ def test_the_demo_keeps_its_books_apart(rig, start):
     config = folder / "data/demo/rigledger.toml"
     save(read_version(config), [Correct(("hardware", 0, "price"), "15000")], from_ns(now_ns()))
     moved = folder / "rigledger.toml"
-    ports[0] = free_ports(1)[0]
+    ports[0] = free_port()
     moved.write_text(f'[collector]\nlisten = "127.0.0.1:{ports[0]}"\n' + DASHBOARD.format(*ports))
     again = start(folder, "up", "--demo")
     until(again.said("loading the demo ledger: 0 %"), "it goes on where it was stopped")

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 import uvloop
 from multidict import CIMultiDict
+from rig.ports import free_port
 from rig.upstream import Upstream, answer, replay
 
 from router import upstream
@@ -140,10 +141,8 @@ def test_a_user_in_the_address_is_shown_unless_the_client_shows_one(fields, show
 
 
 def test_where_nobody_listens_nothing_was_sent():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
     with pytest.raises(upstream.Unreached) as found:
-        run(asked(f"http://127.0.0.1:{port}"))
+        run(asked(f"http://127.0.0.1:{free_port()}"))
     assert isinstance(found.value.__cause__, ConnectionRefusedError)
 
 

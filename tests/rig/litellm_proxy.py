@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rig.tree import free_ports
+from rig.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "router" / "plugins" / "litellm"
@@ -37,7 +37,7 @@ def proxied(
         f"litellm_settings:\n  callbacks: {json.dumps(list(callbacks))}\n"
         "router_settings: {num_retries: 0, disable_cooldowns: true}\n"
     )
-    (port,) = free_ports(1)
+    port = free_port()
     around = {
         **os.environ,
         **environment,

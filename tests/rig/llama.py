@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import select
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from rig.ports import free_port
 
 START_S = 60.0
 DYING_S = 5.0
@@ -40,7 +41,7 @@ class LlamaServer:
         binary = os.environ.get("LLAMA_SERVER")
         command = [sys.executable, str(SERVER), str(model), str(slots), str(context)]
         if binary:
-            port = _free_port()
+            port = free_port()
             self.url = f"http://127.0.0.1:{port}"
             command = [binary, "-m", str(model), "--host", "127.0.0.1", "--port", str(port)]
             command += ["-t", "1", "-tb", "1", "-c", str(context), "-np", str(slots)]
@@ -103,12 +104,6 @@ class LlamaServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from typing import Any
 
 import aiohttp
 import uvicorn
-from rig.tree import free_ports
+from rig.ports import free_port
 from starlette.applications import Starlette
 from starlette.background import BackgroundTasks
 from starlette.requests import Request
@@ -84,7 +84,7 @@ def routed(
     folder: Path, engine: str, environment: Mapping[str, str], callbacks: str
 ) -> Iterator[str]:
     """The router's address; at the end it must go when it is told to."""
-    (port,) = free_ports(1)
+    port = free_port()
     around = {**os.environ, **environment, "PYTHONPATH": f"{PLUGIN}:{folder}:{TESTS}"}
     command = [sys.executable, __file__, str(port), engine, callbacks]
     log = folder / "router.log"
