@@ -100,6 +100,8 @@ def billed(earlier: pl.DataFrame, attempts: pl.DataFrame, sheet: Sheet) -> Bill:
     Of the tries of a request one counts (`is_request`), for the bill and for the cache. Tokens
     that an engine here does not tell to have written count as not written.
     """
+    if attempts.is_empty():
+        return Bill()
     asked = attempts.filter("is_request")
     sold = asked.filter(~pl.col("operation").is_in(PREFILL_ONLY))
     here = sold["cache_write_tokens"].fill_null(0)
