@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from rig import page
-from rig.page import forget_all
+from rig.page import PATIENCE_S, forget_all
 from streamlit.testing.v1 import AppTest
 
 from analytics import publish
@@ -17,16 +17,28 @@ APP = Path(__file__).parent.parent / "dashboard" / "app.py"
 CLOSED = "October 2026 was closed on"
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rig once the page has built its days."""
+    folder = tmp_path_factory.mktemp("built")
+    config = page.write_settings(folder, page.HARDWARE, page.FREE_POWER, page.PRICES)
+    page.write_ledger(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RIGLEDGER_CONFIG", str(config))
+        opened()
+    forget_all()
+    return folder
+
+
 @pytest.fixture
-def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    config = page.write_settings(tmp_path, page.HARDWARE, page.FREE_POWER, page.PRICES)
-    page.write_ledger(tmp_path)
+def config(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    config = page.copied(built, tmp_path)
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
     return config
 
 
 def opened() -> AppTest:
-    at = AppTest.from_file(str(APP), default_timeout=60)
+    at = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     at.query_params["month"] = page.MONTH
     at.run()
     assert not at.exception

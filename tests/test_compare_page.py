@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from rig import page
-from rig.page import forget_all
+from rig.page import PATIENCE_S, forget_all
 from streamlit.testing.v1 import AppTest
 
 from analytics.comparison import answered
@@ -26,16 +26,26 @@ MORE = "USD more than the API would have cost"
 FLASH, FLAT = "deepseek/deepseek-v4.1-flash", "an API"
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    page.write_ledger(tmp_path)
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rig once the page has built its days."""
+    folder = tmp_path_factory.mktemp("built")
+    page.write_ledger(folder)
     tables = (page.HARDWARE, page.FREE_POWER, page.PRICES, SHEETS)
-    return page.write_settings(tmp_path, *tables)
+    with pytest.MonkeyPatch.context() as patch:
+        visit(page.write_settings(folder, *tables), patch)
+    forget_all()
+    return folder
+
+
+@pytest.fixture
+def config(built: Path, tmp_path: Path) -> Path:
+    return page.copied(built, tmp_path)
 
 
 def visit(config: Path, monkeypatch: pytest.MonkeyPatch, **query: str) -> AppTest:
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    at = AppTest.from_string(SCRIPT, default_timeout=60)
+    at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S)
     for name, value in query.items():
         at.query_params[name] = value
     return at.run()
@@ -142,25 +152,24 @@ def test_every_number_explains_itself_and_every_chart_has_words(
 
 
 def test_without_sheets_it_says_how_to_choose_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page.write_ledger(tmp_path)
-    at = visit(page.write_settings(tmp_path, page.HARDWARE), monkeypatch)
+    folder = config.parent
+    at = visit(page.write_settings(folder, page.HARDWARE), monkeypatch)
     assert "rigledger prices list" in text(at)
     shown = [code.value for code in at.code]
     assert any("[compare]" in lines for lines in shown)
     # What it tells to add is valid, and is then compared with.
-    config = page.write_settings(tmp_path, page.HARDWARE, "\n", *(f"\n{one}\n" for one in shown))
+    page.write_settings(folder, page.HARDWARE, "\n", *(f"\n{one}\n" for one in shown))
     forget_all()
     at = visit(config, monkeypatch)
     assert figures(at)["the same requests at deepseek/deepseek-v4.1-flash"] != words.UNKNOWN
     assert len(at.selectbox[0].options) == 3
 
 
-def test_what_cannot_be_priced_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page.write_ledger(tmp_path)
+def test_what_cannot_be_priced_is_listed(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = '\n[compare]\nsheets = ["nobody/no-such-sheet"]\n'
-    at = visit(page.write_settings(tmp_path, page.HARDWARE, gone), monkeypatch)
+    at = visit(page.write_settings(config.parent, page.HARDWARE, gone), monkeypatch)
     assert figures(at)["the same requests at nobody/no-such-sheet"] == words.UNKNOWN
     assert "1 request could not be priced: " in text(at)
 

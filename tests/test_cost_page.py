@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from rig import month_page as rig
+from rig.page import copied
 from streamlit.testing.v1 import AppTest
 
 from analytics.cost_months import cost_entry, cost_months
@@ -25,9 +26,14 @@ NANO = 10**9
 THEMES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return rig.built(rig.write(tmp_path_factory.mktemp("built")), "cost")
+
+
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    return rig.write(tmp_path)
+def config(built: Path, tmp_path: Path) -> Path:
+    return copied(built, tmp_path)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from places import compare, cost, overview, requests, routing, settings, utilization
 from rig import month_page, walked, walked_day
-from rig.page import forget_all
+from rig.page import PATIENCE_S, forget_all
 from rig.walk import Place, expected, shown, strays
 from streamlit.testing.v1 import AppTest
 
@@ -79,7 +79,7 @@ def test_requests(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = walked_day.day(config)
     for name, place in (("", requests.DAY), (walked_day.REQUEST, requests.OPENED)):
         script = month_page.SCRIPT.format(name="requests", month="2026-10")
-        at = AppTest.from_string(script, default_timeout=60)
+        at = AppTest.from_string(script, default_timeout=PATIENCE_S)
         at.query_params["day"] = walked_day.LAST_DAY
         at.query_params["request"] = name
         agree(at.run(), place, told)
@@ -88,7 +88,7 @@ def test_requests(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settings(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is assumed, and what twice the price of the rig would change."""
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    at = AppTest.from_string(DASHBOARD, default_timeout=60).run()
+    at = AppTest.from_string(DASHBOARD, default_timeout=PATIENCE_S).run()
     ways = next(each for each in at.get("button_group") if each.label == "Change hardware")
     ways.set_value("Correct an entry")
     at.run()

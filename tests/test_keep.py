@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from rig import page
 from rig.ledger import SECOND, START, attempt
+from rig.page import PATIENCE_S
 from streamlit.testing.v1 import AppTest
 
 import rigledger
@@ -62,7 +63,7 @@ def test_the_file_is_what_the_command_prints(
 
 def test_the_overview_offers_it(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    at = AppTest.from_string(SCRIPT, default_timeout=60).run()
+    at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S).run()
     assert not at.exception
     (button,) = at.get("download_button")
     assert button.proto.label == "Save the report of October 2026 (HTML)"
@@ -78,7 +79,7 @@ def test_a_closed_month_that_was_changed_is_told_and_not_offered(
     with pytest.raises(DamagedClosing):
         keep.month_to_keep(load(config), page.MONTH)
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    at = AppTest.from_string(SCRIPT, default_timeout=60).run()
+    at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S).run()
     assert not at.exception
     assert not at.get("download_button")
     (error,) = at.error

@@ -1,11 +1,13 @@
 """The overview page over real ledgers, without a browser."""
 
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 from rig import page
 from rig.ledger import attempt
+from rig.page import PATIENCE_S
 from streamlit.testing.v1 import AppTest
 
 from collector.demo.rig import RIG
@@ -16,16 +18,28 @@ pytestmark = pytest.mark.usefixtures("forget")
 APP = Path(__file__).parent.parent / "dashboard" / "app.py"
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger of which the page has built the days."""
+    folder = tmp_path_factory.mktemp("built")
+    page.write_ledger(folder)
+    config = page.write_settings(folder, page.HARDWARE, page.FREE_POWER, page.PRICES)
+    with pytest.MonkeyPatch.context() as patch:
+        Show(folder, folder, patch).run(config, page.MONTH)
+    page.forget_all()
+    return folder / "ledger"
+
+
 @pytest.fixture
-def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Show":
-    return Show(tmp_path, monkeypatch)
+def show(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Show":
+    return Show(built, tmp_path, monkeypatch)
 
 
 class Show:
     """Runs the pages on settings and a ledger in one folder."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
+    def __init__(self, built: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.built, self.folder = built, folder
         self.monkeypatch = monkeypatch
 
     def __call__(
@@ -33,12 +47,12 @@ class Show:
     ) -> AppTest:
         config = page.write_settings(self.folder, *tables, name=name)
         if ledger:
-            page.write_ledger(self.folder)
+            shutil.copytree(self.built, self.folder / "ledger", dirs_exist_ok=True)
         return self.run(config, month)
 
     def run(self, config: Path, month: str | None) -> AppTest:
         self.monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-        at = AppTest.from_file(str(APP), default_timeout=60)
+        at = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
         if month:
             at.query_params["month"] = month
         return at.run()

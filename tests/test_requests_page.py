@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from rig import month_page, page
 from rig.ledger import SECOND, attempt, sample
+from rig.page import PATIENCE_S
 from streamlit.testing.v1 import AppTest
 from test_routing_page import events as decided
 
@@ -35,10 +36,12 @@ requests.page(loaders.settings(), "{page.MONTH}")
 UTC = ZoneInfo("UTC")
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """An hour on card A in which three requests share it, and one that failed the day after."""
-    store = Store(tmp_path / "ledger")
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An hour on card A in which three requests share it, and one that failed the day after; the
+    days that the page asks for are built."""
+    folder = tmp_path_factory.mktemp("built")
+    store = Store(folder / "ledger")
     store.append(
         [
             attempt("a", 0, 600, ttft_ns=60 * SECOND, project="p", session="s1"),
@@ -50,12 +53,21 @@ def config(tmp_path: Path) -> Path:
     )
     store.seal()
     store.close()
-    return page.write_settings(tmp_path, page.HARDWARE, page.FREE_POWER, page.PRICES)
+    config = page.write_settings(folder, page.HARDWARE, page.FREE_POWER, page.PRICES)
+    with pytest.MonkeyPatch.context() as patch:
+        visit(config, patch)
+    page.forget_all()
+    return folder
+
+
+@pytest.fixture
+def config(built: Path, tmp_path: Path) -> Path:
+    return page.copied(built, tmp_path)
 
 
 def visit(config: Path, monkeypatch: pytest.MonkeyPatch, **query: str) -> AppTest:
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    at = AppTest.from_string(SCRIPT, default_timeout=60)
+    at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S)
     for name, value in query.items():
         at.query_params[name] = value
     return at.run()

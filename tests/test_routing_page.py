@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rig import month_page as rig
 from rig.ledger import SECOND, attempt, heartbeats
+from rig.page import PATIENCE_S, copied
 from streamlit.testing.v1 import AppTest
 
 from analytics.episode import episode
@@ -82,9 +83,20 @@ def events(since: float = 0) -> list[Event]:
     ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return rig.built(rig.write(tmp_path_factory.mktemp("built"), told=events()), "routing")
+
+
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    return rig.write(tmp_path, told=events())
+def config(built: Path, tmp_path: Path) -> Path:
+    return copied(built, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def undecided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same morning without a router."""
+    return rig.built(rig.write(tmp_path_factory.mktemp("undecided")), "routing")
 
 
 @pytest.fixture
@@ -149,9 +161,9 @@ def test_every_chart_has_words(at: AppTest) -> None:
 
 
 def test_without_decisions_it_says_how_to_get_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undecided: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = rig.run(rig.write(tmp_path), "routing", monkeypatch)
+    at = rig.run(copied(undecided, tmp_path), "routing", monkeypatch)
     told = rig.text(at)
     assert "No router told its decisions yet" in told
     assert "rigledger route" in told
@@ -162,9 +174,11 @@ def test_without_decisions_it_says_how_to_get_them(
 
 
 def test_a_router_that_got_no_request_names_its_door(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undecided: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = rig.run(rig.write(tmp_path, DOOR), "routing", monkeypatch)
+    config = copied(undecided, tmp_path)
+    config.write_text(config.read_text(encoding="utf-8") + DOOR, encoding="utf-8")
+    at = rig.run(config, "routing", monkeypatch)
     assert "Point your clients at `http://127.0.0.1:8080/v1`" in rig.text(at)
 
 
@@ -183,7 +197,8 @@ def test_the_address_names_the_episode_that_is_open(
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
     (dearest, other) = rig.document(config)["routing"]["herding"]["episodes"]
     assert dearest["cost_nano"] > other["cost_nano"]
-    at = AppTest.from_string(rig.SCRIPT.format(name="routing", month="2026-10"), default_timeout=60)
+    script = rig.SCRIPT.format(name="routing", month="2026-10")
+    at = AppTest.from_string(script, default_timeout=PATIENCE_S)
     at.query_params["episode"] = f"{other['pool']}/2026-10-05T08:10:00Z"
     assert "08:10:00, for 20 s: 1 request waited on on-A" in rig.text(at.run())
     assert at.dataframe[1].value["lasted"].to_list() == ["30 s", "20 s"]

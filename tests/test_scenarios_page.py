@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rig.page import PATIENCE_S
 from rig.worked_day import write
 from streamlit.testing.v1 import AppTest
 
@@ -55,7 +56,7 @@ def at(config: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
 def visit(config: Path, monkeypatch: pytest.MonkeyPatch, **query: str) -> AppTest:
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    at = AppTest.from_string(SCRIPT, default_timeout=60)
+    at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S)
     for name, value in query.items():
         at.query_params[name] = value
     return at.run()

@@ -9,6 +9,8 @@ import pytest
 from rig import page as rig
 from rig.door import opened
 from rig.ledger import engine, sample
+from rig.month_page import document
+from rig.page import PATIENCE_S
 from streamlit.testing.v1 import AppTest
 
 from analytics.month import month
@@ -29,16 +31,25 @@ LATER = '\n[[electricity]]\nfrom = 2026-11-01\nprice_per_kwh = "0.5"\nhost_watts
 CORRECT, SEE = "Correct an entry", "See what it changes"
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rig with the days of October built."""
+    folder = tmp_path_factory.mktemp("built")
+    rig.write_ledger(folder)
+    tables = (rig.HARDWARE, LATER, rig.FREE_POWER, rig.PRICES)
+    document(rig.write_settings(folder, *tables))
+    return folder
+
+
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    rig.write_ledger(tmp_path)
-    return rig.write_settings(tmp_path, rig.HARDWARE, LATER, rig.FREE_POWER, rig.PRICES)
+def config(built: Path, tmp_path: Path) -> Path:
+    return rig.copied(built, tmp_path)
 
 
 @pytest.fixture
 def at(config: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    return AppTest.from_string(SCRIPT, default_timeout=60).run()
+    return AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S).run()
 
 
 def text(at: AppTest) -> str:
@@ -267,7 +278,7 @@ def test_another_writer_is_told_and_what_was_typed_stays(at: AppTest, config: Pa
 def test_a_broken_file_is_told_with_its_line(config: Path, monkeypatch: Any) -> None:
     config.write_text("[rig]\nname = \n")
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    at = AppTest.from_string(SCRIPT, default_timeout=60).run()
+    at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S).run()
     assert "rigledger.toml:2: " in errors(at)[0]
     assert not at.button
     assert config.read_text() == "[rig]\nname = \n"
@@ -277,7 +288,7 @@ def test_the_first_save_makes_the_file(tmp_path: Path, monkeypatch: Any) -> None
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     monkeypatch.delenv("RIGLEDGER_CONFIG", raising=False)
-    at = AppTest.from_string(SCRIPT, default_timeout=60).run()
+    at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S).run()
     assert "No hardware price is set, so **the rig itself counts as free**" in text(at)
     assert "energy is not priced" in text(at)
     choose(at, "electricity", "New price from a day on")
@@ -300,7 +311,7 @@ def test_the_sources_tell_their_health(config: Path, tmp_path: Path, monkeypatch
         served.door.committer.submit(events).result(30)
         door = f'\n[collector]\nlisten = "127.0.0.1:{served.port}"\n'
         rig.write_settings(config.parent, rig.HARDWARE, rig.FREE_POWER, door)
-        at = AppTest.from_string(SCRIPT, default_timeout=60).run()
+        at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S).run()
     assert "The collector keeps events; 1 engine down and 1 card without a reading." in text(at)
     sources = next(f.value for f in at.dataframe if "health" in f.value.columns)
     down, read = sources["health"]

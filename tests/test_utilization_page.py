@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from rig import month_page as rig
+from rig.page import copied
 from streamlit.testing.v1 import AppTest
 
 from dashboard import calendars, usage_charts, usage_sentences, words
@@ -17,9 +18,14 @@ THEMES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"]
 NAMES = {"GPU-a": "card0", "GPU-b": "card1"}
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return rig.built(rig.write(tmp_path_factory.mktemp("built")), "utilization")
+
+
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    return rig.write(tmp_path)
+def config(built: Path, tmp_path: Path) -> Path:
+    return copied(built, tmp_path)
 
 
 @pytest.fixture

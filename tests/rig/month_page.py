@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rig import page
 from rig.ledger import attempt, heartbeats, sample
+from rig.page import PATIENCE_S
 from streamlit.testing.v1 import AppTest
 
 from analytics.month import month
@@ -73,9 +74,18 @@ def run(
 ) -> AppTest:
     """The page over the settings."""
     monkeypatch.setenv("RIGLEDGER_CONFIG", str(config))
-    at = AppTest.from_string(SCRIPT.format(name=name, month=month), default_timeout=60).run()
+    script = SCRIPT.format(name=name, month=month)
+    at = AppTest.from_string(script, default_timeout=PATIENCE_S).run()
     assert not at.exception
     return at
+
+
+def built(config: Path, name: str) -> Path:
+    """The folder of a rig once a page has built its days, of which tests take copies."""
+    with pytest.MonkeyPatch.context() as patch:
+        run(config, name, patch)
+    page.forget_all()
+    return config.parent
 
 
 def text(at: AppTest) -> str:

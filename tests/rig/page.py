@@ -6,12 +6,16 @@ asks 1 per million in and 3 per million out: 7 USD, 3.50 per million, 737 USD le
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import streamlit as st
 from rig.ledger import attempt
 
 from collector.store import Store
+
+# How long a run of a page may take at most, on a machine that has other work.
+PATIENCE_S = 300
 
 MONTH = "2026-10"
 FULL, API, LOST = "372", "3.50", "737"
@@ -43,6 +47,16 @@ def forget_all() -> None:
     """Drop whatever the pages have cached."""
     st.cache_data.clear()
     st.cache_resource.clear()
+
+
+def copied(built: Path, folder: Path) -> Path:
+    """A copy of a rig whose settings and ledger lie in one folder, with the days that are built
+    there, for one test to do with as it likes; returns its settings file."""
+    shutil.copytree(built, folder, dirs_exist_ok=True)
+    config = folder / "rigledger.toml"
+    text = config.read_text(encoding="utf-8").replace(str(built), str(folder))
+    config.write_text(text, encoding="utf-8")
+    return config
 
 
 def write_settings(folder: Path, *tables: str, name: str = "desk", listen: str = "") -> Path:
