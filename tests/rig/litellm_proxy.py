@@ -14,7 +14,7 @@ from rig.ports import free_port
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "router" / "plugins" / "litellm"
 PROXY = ROOT / "build" / "litellm" / "bin" / "litellm"
-START_S = 120.0
+START_S = 300.0
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 PYTHON = (sys.executable, "-P")
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 
 
 def until(true: Callable[[], bool], what: str) -> None:
