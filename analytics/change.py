@@ -149,21 +149,23 @@ def _parts(month: Month, *, is_split: bool) -> Factors:
     cost = {name: Fraction(month["cost_nano"][name]) for name in ("capital", "energy", "other")}
     if not is_split:
         return cost
-    drawn = Fraction(_drawn_uj(month))
+    drawn = Fraction(_billed_uj(month))
     energy = {"energy_drawn": drawn, "energy_price": cost["energy"] / drawn}
     return {"capital": cost["capital"], **energy, "other": cost["other"]}
 
 
 def _is_metered(month: Month) -> bool:
-    told = month["energy_uj"]
-    unpriced = month["quality"]["unpriced_energy_uj"]
+    counted = month["quality"]
     # What a card does not tell is in the host's part where the wall was metered.
-    known = told["cards"] is not None or not month["quality"]["unmetered_ns"]
-    return known and told["host"] is not None and not unpriced and _drawn_uj(month) > 0
+    known = month["energy_uj"]["host"] is not None and not counted["unmetered_ns"]
+    return known and not counted["unpriced_energy_uj"] and _billed_uj(month) > 0
 
 
-def _drawn_uj(month: Month) -> int:
-    return int((month["energy_uj"]["cards"] or 0) + (month["energy_uj"]["host"] or 0))
+def _billed_uj(month: Month) -> int:
+    """At the wall, where a price holds; a month that was closed before that was kept has it behind
+    the power supply."""
+    told = month["energy_uj"]
+    return int(told["billed"] if "billed" in told else (told["cards"] or 0) + (told["host"] or 0))
 
 
 def _worked(month: Month) -> bool:

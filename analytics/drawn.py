@@ -1,19 +1,24 @@
 """The energy that a period drew: at the cards, beyond them and at the wall, and its emissions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from analytics.day import Day
+from collector.settings import Settings
 
 
-def drawn(cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any]) -> dict[str, Any]:
-    """µJ at the cards and beyond them, behind the power supply, and as metered at the wall; and
-    the time without a reading of the card. The cards' energy, and their `idle_draw` of the time
-    without work, is None where they were up and none told any; the host's, of which `unassigned`
-    was drawn while no card was in service, where nothing ever told it, the wall's where no meter
-    did."""
+def drawn(
+    cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    """µJ at the cards and beyond them, behind the power supply, and as metered at the wall; what
+    of them is `billed`; and the time without a reading of the card. The cards' energy, and their
+    `idle_draw` of the time without work, is None where they were up and none told any; the host's,
+    of which `unassigned` was drawn while no card was in service, where nothing ever told it, the
+    wall's where no meter did."""
     quiet = cells.filter(pl.col("state").is_in(["stranded", "headroom", "idle"]))
     walls = [day.facts["wall_uj"] for day in days if day.facts["wall_uj"] is not None]
     left = _left(days, "uj")
@@ -24,9 +29,24 @@ def drawn(cells: pl.DataFrame, days: list[Day], counted: Mapping[str, Any]) -> d
         "unassigned": left if tells_host else None,
         "wall": sum(walls) if walls else None,
         "metered": _metered(cells, days) if walls else None,
+        "billed": round(billed_uj(days, settings)),
         "idle_draw": _cards(quiet),
         "unknown_ns": counted["energy_unknown_ns"],
     }
+
+
+def billed_uj(days: Sequence[Day], settings: Settings) -> Fraction:
+    """What is paid for since the first tariff, µJ: drawn at the wall, with its overhead; as far as
+    it is known. Tariffs change at local midnights, as days do."""
+    dated = sorted(settings.electricity, key=lambda entry: entry.from_)
+    starts = [settings.midnight_ns(entry.from_) for entry in dated]
+    found = Fraction(0)
+    for entry, (start, end) in zip(dated, pairwise([*starts, 2**63 - 1]), strict=True):
+        priced = [day for day in days if start <= day.from_ns < end]
+        uj = sum(int(day.cells[name].sum()) for day in priced for name in ("energy_uj", "host_uj"))
+        uj += sum(day.facts["unassigned"]["uj"] for day in priced)
+        found += Fraction(uj * entry.overhead_e4, entry.psu_efficiency_e4)
+    return found
 
 
 def _cards(cells: pl.DataFrame) -> int | None:

@@ -19,7 +19,7 @@ from analytics.identities import check
 from analytics.layer_chain import chain
 from analytics.machine_groups import machine_groups
 from analytics.periods import Period
-from analytics.quality import at_least, embedding_ns, flags, quality, refused
+from analytics.quality import at_least, embedding_ns, flags, parts_at_least, quality, refused
 from analytics.read import Ledger
 from analytics.replay import needed
 from analytics.rollup import CATEGORIES, KINDS
@@ -117,6 +117,7 @@ def summarize(
         "currency": settings.rig.currency,
         "cost_nano": cost,
         "at_least": reasons,
+        "parts_at_least": parts_at_least(counted, settings),
         "capacity_ns": int(cells["ns"].sum()),
         "states_ns": states_ns,
         "states_cost_nano": {**states_cost, "unassigned": unassigned},
@@ -134,7 +135,7 @@ def summarize(
         "layers": {**_layers(ratios, found), "chain": chain(ratios, steps)},
         "waterfall_nano_per_mtok": steps,
         "cost_per_mtok": _prices(work, tokens, cost["total"], states_cost["busy"], run),
-        "energy_uj": drawn(cells, days, counted),
+        "energy_uj": drawn(cells, days, counted, settings),
         "carbon_ug": carbon_ug(cells, days),
         "active_gap": sensitivity(
             ns,

@@ -56,30 +56,44 @@ def _unmetered_ns(cells: pl.DataFrame) -> int:
 
 def at_least(found: Mapping[str, Any], settings: Settings) -> list[str]:
     """Why the cost is only at least what is said; empty where all of it is known."""
+    return [text for _, text in _not_known(found, settings)]
+
+
+def parts_at_least(found: Mapping[str, Any], settings: Settings) -> list[str]:
+    """The parts of the cost, `capital` or `energy`, of which not all is known."""
+    return sorted({part for part, _ in _not_known(found, settings)})
+
+
+def _not_known(found: Mapping[str, Any], settings: Settings) -> list[tuple[str, str]]:
+    """What is not known of the cost: the part of it, and why."""
     reasons = [
-        (not settings.hardware, "no hardware price is set"),
-        (not settings.electricity, "no electricity price is set"),
+        ("capital", not settings.hardware, "no hardware price is set"),
+        ("energy", not settings.electricity, "no electricity price is set"),
         (
+            "energy",
             bool(settings.electricity) and found["unpriced_energy_uj"] > 0,
             f"{found['unpriced_energy_uj'] / 3.6e12:,.2f} kWh were drawn at times without an"
             " electricity price",
         ),
         (
+            "energy",
             found["unmetered_ns"] > 0,
             f"{span(found['unmetered_ns'])} of card time went without an energy reading",
         ),
-        (found["host_undeclared_ns"] > 0, "host power is not declared"),
+        ("energy", found["host_undeclared_ns"] > 0, "host power is not declared"),
         (
+            "energy",
             found["wall_silent_ns"] > 0,
             f"the wall was not metered for {span(found['wall_silent_ns'])}",
         ),
         (
+            "capital",
             found["rent_unknown_ns"] > 0,
             f"nothing told for {span(found['rent_unknown_ns'])} whether a host that is rented while"
             " up was up",
         ),
     ]
-    return [text for holds, text in reasons if holds]
+    return [(part, text) for part, holds, text in reasons if holds]
 
 
 def flags(

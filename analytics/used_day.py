@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -11,6 +10,7 @@ import polars as pl
 from analytics.book_value import written_off
 from analytics.breakeven import HOURS_PER_DAY, NANO, Bought, UsedDay
 from analytics.day import Day, joined
+from analytics.drawn import billed_uj
 from analytics.tariff import UJ_PER_KWH
 from analytics.utilization import Layers
 from collector.clock import SECOND_NS
@@ -49,7 +49,7 @@ def used_day(
         busy=ratios.occupancy,
         cost=a_day(cost["total"]),
         energy=a_day(cost["energy"]),
-        kwh=_wall_kwh(days, settings) / count,
+        kwh=billed_uj(days, settings) / UJ_PER_KWH / count,
         bought=_bought(days, settings, count),
     )
 
@@ -57,20 +57,6 @@ def used_day(
 def beside(day: UsedDay, bill_nano: int) -> UsedDay:
     """The day beside an API's bill for the whole period."""
     return replace(day, hour_bill=Fraction(bill_nano, NANO) / day.days / day.hours)
-
-
-def _wall_kwh(days: Sequence[Day], settings: Settings) -> Fraction:
-    """What is paid for since the first tariff: drawn at the wall, with its overhead; as far as it
-    is known. Tariffs change at local midnights, as days do."""
-    dated = sorted(settings.electricity, key=lambda entry: entry.from_)
-    starts = [settings.midnight_ns(entry.from_) for entry in dated]
-    found = Fraction(0)
-    for entry, (start, end) in zip(dated, pairwise([*starts, 2**63 - 1]), strict=True):
-        drawn = [day for day in days if start <= day.from_ns < end]
-        uj = sum(int(day.cells[name].sum()) for day in drawn for name in ("energy_uj", "host_uj"))
-        uj += sum(day.facts["unassigned"]["uj"] for day in drawn)
-        found += Fraction(uj * entry.overhead_e4, entry.psu_efficiency_e4)
-    return found / UJ_PER_KWH
 
 
 def _bought(days: Sequence[Day], settings: Settings, count: Fraction) -> Bought | None:

@@ -1,6 +1,9 @@
-"""Counts and lengths of time in words."""
+"""Counts, instants and lengths of time in words."""
 
+import datetime as dt
 from collections.abc import Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
 
 
 def counted(number: int | None, noun: str) -> str:
@@ -23,3 +26,13 @@ def span(ns: int) -> str:
         if ns >= unit * 10**9:
             return f"{ns / unit / 1e9:,.1f} {name}"
     return f"{ns / 1e9:,.1f} s"
+
+
+def local(instant: str, period: Mapping[str, Any]) -> dt.datetime:
+    """An instant of a document, as clocks showed it where its period's days are counted."""
+    return dt.datetime.fromisoformat(instant).astimezone(ZoneInfo(period["time_zone"]))
+
+
+def standing(period: Mapping[str, Any]) -> str:
+    """What follows a period's name where it is not over."""
+    return " · provisional, still running" if period["provisional"] else ""

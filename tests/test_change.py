@@ -22,7 +22,7 @@ def month(name: str = "2026-10", **changes: Any) -> dict[str, Any]:
         "layers": {"hours": 0.5, "occupancy": 0.5},
         "energy_uj": {"cards": 6 * KWH, "host": 4 * KWH},
         "tokens": {"output": 2_500_000},
-        "quality": {"missing_output": 0, "unpriced_energy_uj": 0},
+        "quality": {"missing_output": 0, "unpriced_energy_uj": 0, "unmetered_ns": 0},
     }
     cost = {"capital": 8 * NANO, "energy": 2 * NANO, "other": 0}
     cost |= {name: changes.pop(name) for name in list(cost) if name in changes}
@@ -77,6 +77,19 @@ def test_energy_is_amount_and_price_each_at_the_mean_of_the_other() -> None:
     assert (drawn["old"], drawn["new"], drawn["unit"]) == (2500.0, 5000.0, "watts per card")
 
 
+def test_the_price_of_energy_is_the_one_at_the_wall() -> None:
+    """10 kWh behind a supply of 80 % are 12.5 at the wall, at 0.16 and then at 0.24."""
+    told = {"cards": 6 * KWH, "host": 4 * KWH, "billed": 25 * KWH // 2}
+    before, after = (
+        month(name, energy=nano, energy_uj=told)
+        for name, nano in (("2026-10", 2 * NANO), ("2026-11", 3 * NANO))
+    )
+    price = next(
+        each for each in change(after, before)["cost"]["causes"] if each["name"] == "energy_price"
+    )
+    assert (price["old"], price["new"], price["nano"]) == (0.16, 0.24, NANO)
+
+
 def test_a_longer_month_changes_no_price() -> None:
     """A quarter more of everything: hours of the cards, cost, energy and tokens."""
     after = month("2026-11", capital=10 * NANO, energy=2_500_000_000, capacity_ns=5 * HOUR,
@@ -100,7 +113,8 @@ def test_energy_that_is_not_all_known_is_one_part() -> None:
     for unknown in (
         {"energy_uj": {"cards": 6 * KWH, "host": None}},
         {"energy_uj": {"cards": 0, "host": 0}},
-        {"quality": {"missing_output": 0, "unpriced_energy_uj": 1}},
+        {"quality": {"missing_output": 0, "unpriced_energy_uj": 1, "unmetered_ns": 0}},
+        {"quality": {"missing_output": 0, "unpriced_energy_uj": 0, "unmetered_ns": 1}},
     ):
         told = change(month("2026-11", energy=3 * NANO), month(**unknown))
         assert causes(told, "cost") == {"energy": NANO}
@@ -125,7 +139,8 @@ def test_what_cannot_be_compared_says_why() -> None:
 
 def test_a_comparison_that_is_less_than_whole_is_noted() -> None:
     after = month("2026-11", period={"name": "2026-11", "provisional": True})
-    before = month(at_least=["x"], quality={"missing_output": 2, "unpriced_energy_uj": 0})
+    counted = {"missing_output": 2, "unpriced_energy_uj": 0, "unmetered_ns": 0}
+    before = month(at_least=["x"], quality=counted)
     assert change(after, before)["notes"] == [
         "the cost of 2026-10 is only known in part",
         "2 requests of 2026-10 told no output",

@@ -4,7 +4,8 @@ from typing import Any
 
 from analytics.render.compare import as_text
 
-MONTH = {"period": {"name": "2026-10", "time_zone": "UTC"}, "rig": "desk", "currency": "EUR"}
+PERIOD = {"name": "2026-10", "time_zone": "UTC", "provisional": False}
+MONTH = {"period": PERIOD, "rig": "desk", "currency": "EUR"}
 SHEET = {
     "sheet": "an API",
     "currency": "EUR",
@@ -119,17 +120,30 @@ def test_the_whole_answer() -> None:
     assert [" ".join(line.split()) for line in as_text(FOUND).splitlines()] == EXPECTED
 
 
+NOTHING: dict[str, Any] = dict.fromkeys(SHEET) | {
+    "sheet": "an API",
+    "same_hits_untold": 0,
+    "scenario": "same_hits",
+    "unpriced": SHEET["unpriced"],
+    "noted": [],
+    "here_or_there": {"cheaper": None},
+}
+
+
 def test_without_a_bill_only_the_reasons_are_told() -> None:
-    nothing = dict.fromkeys(SHEET) | {
-        "sheet": "an API",
-        "same_hits_untold": 0,
-        "scenario": "same_hits",
-        "unpriced": SHEET["unpriced"],
-        "noted": [],
-        "here_or_there": {"cheaper": None},
-    }
-    text = as_text(FOUND | {"sheets": [nothing], "since_purchase": []})
+    text = as_text(FOUND | {"sheets": [NOTHING], "since_purchase": []})
     assert text.split("\n\n")[1].splitlines() == [
         "At an API, in EUR",
         "  1 request could not be priced: input tokens are not known",
+    ]
+
+
+def test_a_month_that_still_runs_says_so_and_one_without_requests_too() -> None:
+    running = FOUND | {"period": PERIOD | {"provisional": True}}
+    quiet = NOTHING | {"unpriced": []}
+    text = as_text(running | {"sheets": [quiet], "since_purchase": []})
+    assert text.startswith("desk · 2026-10 · UTC · provisional, still running\n")
+    assert text.split("\n\n")[1].splitlines() == [
+        "At an API, in EUR",
+        "  nothing was asked of it in this period",
     ]

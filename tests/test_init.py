@@ -266,6 +266,10 @@ def test_comments_come_from_the_declaration():
     made = text(everything())
     told = "# An asset: what was bought or rented, and how its cost is spread over time.\n"
     assert f"{told}[[hardware]]\n" in made
+    assert re.search(
+        r"^# One extra port .*\n(#   .*\n)*#   .*routers drop\.\n\[\[taps\]\]$", made, re.M
+    )
+    assert re.search(r"^# \[\[electricity.windows\]\] with .*hours.*price", made, re.M)
     assert re.search(r'^price_per_kwh = "0.20"  # .*per kWh', made, flags=re.M)
     assert max(map(len, made.splitlines())) <= 120
 

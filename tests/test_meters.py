@@ -243,6 +243,7 @@ def test_the_wall_contains_the_cards(tmp_path: Path) -> None:
     assert energy["wall"] == 100 * HOUR * 10**6
     assert energy["cards"] == 30 * HOUR * 10**6
     assert energy["host"] == (90 - 30) * HOUR * 10**6
+    assert energy["billed"] == energy["wall"]
     assert energy["metered"] == {
         "supplied": 90 * HOUR * 10**6,
         "cards": 30 * HOUR * 10**6,

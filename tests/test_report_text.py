@@ -60,6 +60,31 @@ def test_what_nobody_has_priced_is_unknown_and_not_zero() -> None:
     assert {"capital unknown", "energy unknown", "full (all cost) unknown"} <= set(told)
 
 
+def test_a_part_that_is_known_to_be_nothing_is_zero_beside_one_that_is_not_known() -> None:
+    cost = {"total": 9 * NANO, "capital": 0, "energy": 9 * NANO, "other": 0}
+    reasons = ["2.0 h of card time went without an energy reading"]
+    told = lines(month(at_least=reasons, parts_at_least=["energy"], cost_nano=cost))
+    assert {"capital 0.00", "energy, at least 9.00", "total, at least 9.00"} <= set(told)
+
+
+def test_instants_are_those_of_the_rigs_clocks() -> None:
+    """Seven hours behind UTC in October: the peak was at nine, and the books were closed on the
+    day before."""
+    angeles = {**month()["period"], "time_zone": "America/Los_Angeles"}
+    peak = {"tokens_per_second": 100.0, "source": "measured", "from": "2026-10-01T16:29:00+00:00"}
+    told = lines(
+        month(
+            period=angeles,
+            layers={"hours": None, "occupancy": None, "throughput": None, "peak": {"A": peak}},
+            closed={"at": "2026-11-05T03:00:00+00:00"},
+            restated=[{"number": 1, "at": "2026-11-06T03:00:00+00:00", "figures": [], "why": []}],
+        )
+    )
+    assert told[0].endswith("America/Los_Angeles · closed 2026-11-04")
+    assert "Restatement 1, 2026-11-05" in told
+    assert "peak of A 100.0 tok/s measured, 2026-10-01 09:29" in told
+
+
 def test_printed_parts_meet_the_printed_total() -> None:
     third = NANO // 3
     told = month(

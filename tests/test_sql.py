@@ -222,6 +222,14 @@ def test_json_keeps_types(sql) -> None:
     ]
 
 
+def test_json_wants_a_name_for_each_column(sql) -> None:
+    query = "SELECT a.event_id, b.event_id FROM attempt a JOIN attempt b ON a.event_id < b.event_id"
+    code, out, err = sql(query, "--json")
+    assert (code, out) == (2, "")
+    assert "two columns are called 'event_id'; give each a name of its own with AS" in err
+    assert sql(query, "--csv")[1] == "event_id,event_id\na,b\n"
+
+
 def test_csv_is_safe_in_a_spreadsheet(sql) -> None:
     _, out, _ = sql("SELECT project FROM attempt WHERE event_id = 'b'", "--csv")
     assert out == "project\n'=1+1\n"

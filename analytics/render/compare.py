@@ -5,7 +5,7 @@ from typing import Any
 
 from analytics.render import break_even
 from analytics.render.parts import Block, Note, Part, Row, as_lines
-from analytics.wording import cached, counted
+from analytics.wording import cached, counted, standing
 
 SCENARIOS = {
     "simulated_nano": "simulated cache",
@@ -37,7 +37,7 @@ def as_text(found: dict[str, Any]) -> str:
 
 def _own(found: dict[str, Any]) -> Iterable[Part]:
     period, tokens, cost = found["period"], found["tokens"], found["cost_nano"]
-    yield f"{found['rig']} · {period['name']} · {period['time_zone']}"
+    yield f"{found['rig']} · {period['name']} · {period['time_zone']}{standing(period)}"
     yield (
         f"{counted(tokens['requests'], 'request')} · {counted(tokens['output'], 'output token')} ·"
         f" {counted(tokens['input'], 'input token')}, {cached(tokens)}"
@@ -62,7 +62,8 @@ def _sheet(entry: dict[str, Any], currency: str) -> Block:
     if entry["break_even"] is not None:
         told.append("Even, with everything else as measured")
         told += [_row(*each) for each in break_even.rows(entry["break_even"])]
-    return told + list(_notes(entry))
+    told += _notes(entry)
+    return told if len(told) > 1 else [*told, Note("nothing was asked of it in this period")]
 
 
 def bills(entry: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from analytics.render import change, compare, headroom, routing
 from analytics.render.parts import Block, Note, Part, Row, as_lines
 from analytics.render.rounding import in_units
-from analytics.wording import cached, counted
+from analytics.wording import cached, counted, local, standing
 
 HOUR_NS = 3_600_000_000_000
 STEPS = {
@@ -62,9 +62,9 @@ def as_text(month: dict[str, Any]) -> str:
 
 def _head(month: dict[str, Any]) -> Iterable[Part]:
     period, tokens = month["period"], month["tokens"]
-    stands = " · provisional, still running" if period["provisional"] else ""
+    stands = standing(period)
     if month.get("closed"):
-        stands = f" · closed {month['closed']['at'][:10]}"
+        stands = f" · closed {local(month['closed']['at'], period):%Y-%m-%d}"
     yield f"{month['rig']} · {period['name']} · {period['time_zone']}{stands}"
     yield _answer(month)
     yield (
@@ -92,7 +92,9 @@ def _answer(month: dict[str, Any]) -> str:
 def _restated(month: dict[str, Any]) -> Iterable[Part]:
     """What a closed month's books tell otherwise now: the figures that people ask for first."""
     for entry in month.get("restated", []):
-        filed = f"Restatement {entry['number']}, {entry['at'][:10]}" if entry["number"] else ""
+        filed = ""
+        if entry["number"]:
+            filed = f"Restatement {entry['number']}, {local(entry['at'], month['period']):%Y-%m-%d}"
         yield filed or "The books now tell otherwise than as closed; all below is as closed"
         told = {each["figure"]: (each["old"], each["new"]) for each in entry["figures"]}
         for name, label, shown in RESTATED:
@@ -109,12 +111,14 @@ def _restated(month: dict[str, Any]) -> Iterable[Part]:
 
 def _money(month: dict[str, Any]) -> Iterable[Part]:
     cost, prices, least = month["cost_nano"], month["cost_per_mtok"], bool(month["at_least"])
+    parts = month.get("parts_at_least", ("capital", "energy") if least else ())
     # Other costs are known: where none is declared there are none, and no line.
     names = ["capital", "energy", *(["other"] if cost["other"] else [])]
     yield f"Cost in {month['currency']}"
     for name, shown in zip(names, _cents([cost[name] for name in names]), strict=True):
         # A part that nobody has priced or read is not zero.
-        yield _row(name, "unknown" if least and not cost[name] else shown)
+        known = name not in parts or cost[name]
+        yield _row(_least(name, name in parts and known), shown if known else "unknown")
     yield _row(_least("total", least), f"{cost['total'] / 1e9:,.2f}")
     if month.get("carbon_ug"):
         yield Note(f"its electricity emitted {month['carbon_ug'] / 1e9:,.2f} kg of CO2")
@@ -132,7 +136,7 @@ def _money(month: dict[str, Any]) -> Iterable[Part]:
         yield _row(f"{_least(label, at_least and known is not None)} {meaning}", _amount(known))
 
 
-def _least(label: str, at_least: bool) -> str:
+def _least(label: str, at_least: object) -> str:
     return f"{label}, at least" if at_least else label
 
 
@@ -170,7 +174,7 @@ def _layers(month: dict[str, Any]) -> Iterable[Part]:
     for name in names:
         yield _row(name, "unknown" if layers[name] is None else f"{layers[name]:.1%}")
     for card, peak in layers["peak"].items():
-        when = f", {peak['from'][:16]}" if peak["from"] else ""
+        when = f", {local(peak['from'], month['period']):%Y-%m-%d %H:%M}" if peak["from"] else ""
         yield _row(
             f"peak of {card}", f"{peak['tokens_per_second']:,.1f} tok/s", f"{peak['source']}{when}"
         )

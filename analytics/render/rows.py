@@ -34,8 +34,18 @@ def as_table(names: Sequence[str], numeric: Sequence[bool], rows: Rows) -> str:
     return "\n".join([line(head), "  ".join("-" * width for width in widths), *map(line, cells)])
 
 
+class SameName(ValueError):
+    """Two columns of a query bear one name, and an object takes it once."""
+
+
 def as_json(names: Sequence[str], rows: Rows) -> str:
-    """A list of objects; instants as ISO 8601, exact decimals as text, NaN as null."""
+    """A list of objects; instants as ISO 8601, exact decimals as text, NaN as null. Raises
+    SameName."""
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise SameName(
+            f"two columns are called {_printable(twice)!r}; give each a name of its own with AS"
+        )
     told = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
     return indented(told)
 

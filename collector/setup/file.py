@@ -46,22 +46,29 @@ def _tables(name: str, struct: Any, many: bool, given: Any) -> Iterator[str]:
         entries: Sequence[Mapping[str, Any]] = given or []
         for entry in entries:
             yield "\n".join([*_summary(struct), f"[[{name}]]", *_keys(struct, entry), ""])
+            yield from _below(name, struct, entry)
         if not entries:
             known = ", ".join(field.encode_name for field in msgspec.structs.fields(struct))
             yield "\n".join([*_summary(struct), f"# [[{name}]] with {known}", ""])
         return
-    inner = [(field, *_struct(field.type)) for field in msgspec.structs.fields(struct)]
     plain = list(_keys(struct, given or {}))
     if plain:
         yield "\n".join([*_summary(struct), f"[{name}]", *plain, ""])
-    for field, part, list_of in inner:
-        below = (given or {}).get(field.encode_name)
+    yield from _below(name, struct, given or {})
+
+
+def _below(name: str, struct: Any, given: Mapping[str, Any]) -> Iterator[str]:
+    """The tables that stand inside one."""
+    for field in msgspec.structs.fields(struct):
+        part, list_of = _struct(field.type)
+        below = given.get(field.encode_name)
         yield from _tables(f"{name}.{field.encode_name}", part, list_of, below)
 
 
 def _summary(struct: Any) -> list[str]:
-    first = (struct.__doc__ or "").strip().partition("\n")[0]
-    return [f"# {first}"] if first else []
+    """The first sentence of what the table's declaration says of it."""
+    said = " ".join((struct.__doc__ or "").split()).partition(". ")[0]
+    return [_comment(said if said.endswith(".") else f"{said}.")] if said else []
 
 
 def _keys(struct: Any, given: Mapping[str, Any]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from analytics.wording import local
 from collector.closed import DamagedClosing
 from collector.invocation import invocation
 from collector.settings import Settings
@@ -35,7 +36,7 @@ def as_filed(month: str, document: dict[str, Any]) -> str:
     """The sentence over a month whose figures are those that were filed."""
     filed = [each["number"] for each in document["restated"]]
     last = f"as in restatement {filed[-1]}" if filed else "as filed then"
-    closed_on = document["closed"]["at"][:10]
+    closed_on = local(document["closed"]["at"], document["period"]).date()
     return f"{words.month_name(month)} was closed on {closed_on}; its figures are {last}."
 
 
@@ -54,7 +55,7 @@ def otherwise(month: str, document: dict[str, Any], now: dict[str, Any]) -> str:
     whys = [plain(each["what"]) for each in now["why"]]
     why = f" Why: {'; '.join(whys)}." if whys else ""
     command = invocation(loaders.config_path())
-    closed_on = document["closed"]["at"][:10]
+    closed_on = local(document["closed"]["at"], document["period"]).date()
     return (
         f"{words.month_name(month)} was closed on {closed_on}. Since it was last filed,"
         f" {changed} changed{total}; this page shows the books as they stand now.{why}"
