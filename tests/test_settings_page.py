@@ -148,6 +148,7 @@ def test_what_is_left_empty_is_not_written(at: AppTest, config: Path) -> None:
     table = at.dataframe[0].value
     assert list(table["method"]) == ["straight_line", "rented"]
     assert "market_values" not in table.columns
+    assert at.dataframe[0].proto.placeholder == "not set"
 
 
 def test_an_asset_that_is_valued_by_the_market_loses_its_life(at: AppTest, config: Path) -> None:

@@ -146,6 +146,7 @@ def entries(settings: Settings, table: str, rows: list[Any]) -> None:
         pl.DataFrame({s.key: [_cell(row, s.key) for row in rows] for s in shown}),
         hide_index=True,
         column_config={s.key: _column(s, settings.rig.currency) for s in shown},
+        placeholder="not set",
         key=f"entries_{table}",
     )
 
