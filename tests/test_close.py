@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from rig.kept import alter_cells
 from rig.ledger import attempt, heartbeats, ledger
+from rig.page import copied
 
 import rigledger
 from analytics import publish
@@ -43,16 +44,23 @@ slots = 2
 CAPITAL, DEARER = (price * 10**9 * 744 // 35_064 for price in (17_000, 18_000))
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A rig with one request of 50 output tokens on 5 October 2026."""
-    file = tmp_path / "rigledger.toml"
-    file.write_text(CONFIG.format(path=tmp_path / "ledger"))
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A rig with one request of 50 output tokens on 5 October 2026, whose days are built."""
+    folder = tmp_path_factory.mktemp("built")
+    file = folder / "rigledger.toml"
+    file.write_text(CONFIG.format(path=folder / "ledger"))
     ledger(
         load(file).store_path(),
         [attempt("r", 0, 10, "GPU-a", engine="on-A"), *heartbeats(0, 600, ["on-A"])],
     )
-    return file
+    publish.published(file, "2026-10", "json")
+    return folder
+
+
+@pytest.fixture
+def config(built: Path, tmp_path: Path) -> Path:
+    return copied(built, tmp_path)
 
 
 class Told:

@@ -25,10 +25,22 @@ overview.page(loaders.settings(), "{page.MONTH}")
 """
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rig once the page has built its days."""
+    folder = tmp_path_factory.mktemp("built")
+    page.write_ledger(folder)
+    config = page.write_settings(folder, page.HARDWARE, page.FREE_POWER, page.PRICES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RIGLEDGER_CONFIG", str(config))
+        assert not AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S).run().exception
+    page.forget_all()
+    return folder
+
+
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    page.write_ledger(tmp_path)
-    return page.write_settings(tmp_path, page.HARDWARE, page.FREE_POWER, page.PRICES)
+def config(built: Path, tmp_path: Path) -> Path:
+    return page.copied(built, tmp_path)
 
 
 def running(settings: Settings) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from rig.ledger import attempt, heartbeats, ledger
+from rig.page import copied
 
 import rigledger
 from analytics import publish
@@ -46,16 +47,23 @@ output = "0.60"
 """
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A rig with one request of 50 output tokens on 5 October 2026."""
-    file = tmp_path / "rigledger.toml"
-    file.write_text(CONFIG.format(path=tmp_path / "ledger"))
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A rig with one request of 50 output tokens on 5 October 2026, whose days are built."""
+    folder = tmp_path_factory.mktemp("built")
+    file = folder / "rigledger.toml"
+    file.write_text(CONFIG.format(path=folder / "ledger"))
     ledger(
         load(file).store_path(),
         [attempt("r", 0, 10, "GPU-a", engine="on-A"), *heartbeats(0, 600, ["on-A"])],
     )
-    return file
+    publish.published(file, "2026-10", "json")
+    return folder
+
+
+@pytest.fixture
+def config(built: Path, tmp_path: Path) -> Path:
+    return copied(built, tmp_path)
 
 
 def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
