@@ -9,6 +9,7 @@ import logging
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -35,16 +36,18 @@ SIDES = ("-wal", "-shm")
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-def if_needed(folder: Path) -> None:
+def if_needed(folder: Path, doing: Callable[[str], None]) -> None:
     """Build the manifest anew where it is missing or damaged while something of it is left.
 
-    Only the folder's writer may call it. Raises OSError, sqlite3.Error.
+    Only the folder's writer may call it; `doing` is told what takes time. Raises OSError,
+    sqlite3.Error.
     """
+    doing(f"{MANIFEST} is being checked")
     _finish(folder)
     what = untrusted(folder)
     if what is not None:
         log.error("%s: %s; it is built anew", folder / MANIFEST, what)
-        _build(folder, what)
+        _build(folder, what, doing)
         _finish(folder)
 
 
@@ -74,7 +77,7 @@ def untrusted(folder: Path) -> str | None:
     return f"the last {lost} commits of its log cannot be read" if lost else None
 
 
-def _build(folder: Path, what: str) -> None:
+def _build(folder: Path, what: str, doing: Callable[[str], None]) -> None:
     for name in (BUILDING, *(f"{BUILDING}{side}" for side in ("-journal", *SIDES))):
         (folder / name).unlink(missing_ok=True)
     path = folder / BUILDING
@@ -84,11 +87,8 @@ def _build(folder: Path, what: str) -> None:
         db.execute("PRAGMA cache_size = -65536")
         migrate(db, path)
         db.execute("INSERT INTO sqlite_sequence VALUES ('hot', 1)")
-        for file in sorted(sealed(folder), key=lambda file: -file.stat().st_size):
-            if file.suffix == ".parquet":
-                _list(folder, db, file)
-            else:
-                file.unlink()
+        _list_all(folder, db, doing)
+        doing(f"what can still be read of the former {MANIFEST} is being read")
         _recover(folder, db, what)
     with path.open("rb") as built:
         os.fsync(built.fileno())
@@ -112,6 +112,19 @@ def _finish(folder: Path) -> None:
         (folder / f"{MANIFEST}{side}").unlink(missing_ok=True)
     (folder / BUILT).rename(folder / MANIFEST)
     sync_folder(folder)
+
+
+def _list_all(folder: Path, db: sqlite3.Connection, doing: Callable[[str], None]) -> None:
+    sizes_b = {file: file.stat().st_size for file in sealed(folder)}
+    whole_b, read_b = sum(sizes_b.values()), 0
+    for number, file in enumerate(sorted(sizes_b, key=lambda file: -sizes_b[file])):
+        done = f"{100 * read_b // max(1, whole_b)} %, {number:,} of {len(sizes_b):,} sealed files"
+        doing(f"{MANIFEST} is built anew: {done} have been read")
+        if file.suffix == ".parquet":
+            _list(folder, db, file)
+        else:
+            file.unlink()
+        read_b += sizes_b[file]
 
 
 def _list(folder: Path, db: sqlite3.Connection, file: Path) -> None:

@@ -6,6 +6,7 @@ only copy of rows whose listing was lost with a damaged log. Its rows tell which
 
 import logging
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,11 +42,13 @@ class Listed(NamedTuple):
     sha256: bytes | None
 
 
-def repair(folder: Path, db: sqlite3.Connection) -> None:
+def repair(folder: Path, db: sqlite3.Connection, doing: Callable[[str], None]) -> None:
     """Put the folder in order; whatever is damaged is kept, recorded and logged.
 
-    Raises OSError, sqlite3.Error; what was done until then stays done.
+    `doing` is told what takes time. Raises OSError, sqlite3.Error; what was done until then stays
+    done.
     """
+    doing("the sealed files are being checked")
     for row in db.execute(LISTED).fetchall():
         segment = Listed(*row)
         if what := glance(folder, segment):
@@ -55,9 +58,11 @@ def repair(folder: Path, db: sqlite3.Connection) -> None:
     listed = {folder / file for (file,) in db.execute(query)}
     for file in [file for file in sealed(folder) if file not in listed]:
         if file.suffix == ".parquet":
+            doing(f"{file.name}, which is not listed, is being read")
             _take_in(folder, db, file)
         else:
             file.unlink()  # never finished; its rows are elsewhere
+    doing("lost rows are being looked for, so that they can be told again")
     forget_lost(folder, db)
 
 

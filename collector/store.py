@@ -8,7 +8,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from collector.damage import Unreadable
 from collector.events import Event
 from collector.identity import mark
 from collector.plan import plan, write
+from collector.progress import Progress
 from collector.repair import Listed
 from collector.seal import Segment, record, rounds
 
@@ -72,13 +73,8 @@ class Store:
         except OSError as error:
             raise self._unusable(error) from error
         try:
-            rebuild.if_needed(path)
-            self._db = manifest.open_manifest(path)
-            try:
-                repair.repair(path, self._db)
-            except BaseException:
-                self._db.close()
-                raise
+            with Progress(path) as progress:
+                self._db = self._opened(progress.doing)
         except BaseException as error:
             os.close(self._descriptor)
             if isinstance(error, sqlite3.Error | OSError):
@@ -88,6 +84,17 @@ class Store:
         self._starved = False
         self._forgotten: retention.Aged | None = None
         reserve.keep(path)
+
+    def _opened(self, doing: Callable[[str], None]) -> sqlite3.Connection:
+        """The manifest, whole and in keeping with the files."""
+        rebuild.if_needed(self.path, doing)
+        db = manifest.open_manifest(self.path)
+        try:
+            repair.repair(self.path, db, doing)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def append(self, events: Sequence[Event]) -> Receipt:
         """Keep the events; on return they are durable, and told twice they count once.

@@ -40,7 +40,8 @@ class Child:
     """One process of the tree.
 
     `healthy` tells whether it does its work; `own_terminal` lets it inherit the terminal instead
-    of having its lines prefixed with its name. `grace_s` is its own time to stop.
+    of having its lines prefixed with its name. `grace_s` is its own time to stop. A line that
+    holds `at_work` tells that it is still getting ready.
     """
 
     name: str
@@ -50,6 +51,8 @@ class Child:
     pass_fds: tuple[int, ...] = ()
     own_terminal: bool = False
     grace_s: float | None = None
+    at_work: str | None = None
+    at_work_s: float = 0.0
     last_words: str = ""
     relay: threading.Thread | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -83,17 +86,17 @@ class Tree:
     def start(self, child: Child, within_s: float) -> bool:
         """Start a child and wait until it is healthy; False when told to stop meanwhile.
 
-        Raises StartError when it exits or stays unhealthy for `within_s`.
+        Raises StartError when it exits, or stays unhealthy for `within_s` without a line that
+        tells that it is at work.
         """
         self._children.append(child)
         _spawn(child)
-        until_s = time.monotonic() + within_s
         while not child.healthy():
             self._keep([other for other in self._children if other is not child])
             code = child.process.poll() if child.process else None
             if code is not None:
                 raise StartError(f"{child.name} ended while starting (exit {code})", code)
-            if time.monotonic() > until_s:
+            if time.monotonic() > max(child.started_s, child.at_work_s) + within_s:
                 raise StartError(f"{child.name} did not answer within {within_s:.0f} s")
             if self._stop.wait(POLL_S):
                 return False
@@ -223,6 +226,8 @@ def _relay(child: Child, lines: IO[bytes]) -> None:
         for line in lines:
             text = line.decode("utf-8", "replace").rstrip()
             if text:
+                if child.at_work is not None and child.at_work in text:
+                    child.at_work_s = time.monotonic()
                 child.last_words = text[:LAST_WORDS_MAX]
                 _tell(child.name, text)
 

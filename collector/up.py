@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from collector import progress
 from collector.clock import from_ns, now_ns
 from collector.demo import rig
 from collector.greeting import greeting
@@ -108,9 +109,14 @@ def _start(
     watch = ["--no-sources"] if demo else []
     command = [*_PYTHON, "rigledger", *options]
     level = ["--log-level", log_level]
-    if not tree.start(
-        Child("collector", [*command, "collect", *watch, *level], _answers(collector)), START_S
-    ):
+    # A manifest that is built anew takes minutes, and would be begun again by a second start.
+    keeper = Child(
+        "collector",
+        [*command, "collect", *watch, *level],
+        _answers(collector),
+        at_work=progress.log.name,
+    )
+    if not tree.start(keeper, START_S):
         return False
     ports = [*filter(None, [settings.router.listen]), *(tap.listen for tap in settings.taps)]
     if ports:

@@ -17,7 +17,7 @@ from rig.ports import free_ports
 from rig.tree import Up, answers, until
 
 from collector.snapshot import snapshot
-from collector.supervise import BACK_OFF_S, Child, Tree
+from collector.supervise import BACK_OFF_S, Child, StartError, Tree
 
 CANARY = "CANARY-7f3a"
 SETTINGS = """
@@ -80,6 +80,25 @@ def test_what_is_below_the_level_is_not_told(tmp_path, capsys):
 def test_the_pauses_grow_to_a_bound():
     assert list(BACK_OFF_S) == sorted(set(BACK_OFF_S))
     assert 0 < BACK_OFF_S[0] < BACK_OFF_S[-1] <= 60
+
+
+# Twelve lines within six seconds, then it is ready.
+TALKS = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo at work; sleep 0.5; done; echo >{}; sleep 60"
+
+
+@pytest.mark.parametrize(("sign", "comes_up"), [("at work", True), ("busy", False), (None, False)])
+def test_who_says_that_it_is_at_work_is_waited_for(tmp_path, sign, comes_up):
+    ready = tmp_path / "ready"
+    talker = Child("talker", ["sh", "-c", TALKS.format(ready)], ready.exists, at_work=sign)
+    tree = Tree(threading.Event())
+    try:
+        if comes_up:
+            assert tree.start(talker, 3)
+        else:
+            with pytest.raises(StartError, match="talker did not answer within 3 s"):
+                tree.start(talker, 3)
+    finally:
+        tree.close()
 
 
 def test_last_words_are_short_and_the_last_lifes(tmp_path, capsys):
