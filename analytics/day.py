@@ -46,9 +46,10 @@ class Day:
     ends: requests that ended in it, by bucket_ns and card (`rollup.ends`).
     facts: unassigned_nano (what no card in service carries, by category) and unassigned (its
     energy, `_unassigned`), rent_unknown_ns (`rent.unwitnessed_ns`), up_ns (`_up_ns`), resets,
-    pending_ns, how the host's energy is known (`_host`), gaps ([start, end] ns), clock_steps ([at,
-    step] ns), headroom_ns (at other gaps, `active_gap.headroom_ns`), concurrency (by pool), replays
-    (by pool, where there is a target), peaks (by card) and routing (`routing.of_day`).
+    still_ns, pending_ns, how the host's energy is known (`_host`), gaps ([start, end] ns),
+    clock_steps ([at, step] ns), headroom_ns (at other gaps, `active_gap.headroom_ns`), concurrency
+    (by pool), replays (by pool, where there is a target), peaks (by card) and routing
+    (`routing.of_day`).
     """
 
     name: str

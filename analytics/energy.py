@@ -3,7 +3,8 @@
 Between two readings the energy counter tells the energy where there is one, else the trapezoid
 of power does. A gap of more than three sampling periods is unknown to the trapezoid, and so is
 any interval in which the host was off or its clock was set; a counter bridges it for up to two
-days, spread evenly. A counter that fell, or grew by more than a card can draw, began anew.
+days, spread evenly. A counter that fell, or grew by more than a card can draw, began anew; one
+that did not move while power was drawn does not count there.
 Within an interval the time without requests receives the card's idle draw, the rest belongs to
 the requests. Intervals are cut at local midnight, so that no day's energy waits for another day.
 """
@@ -18,23 +19,30 @@ from analytics.evidence import GAP_PERIODS
 from analytics.host import UNDISTURBED, HostFacts
 from analytics.intervals import Ints, distinct
 from analytics.states import BUCKET_NS, STATES
+from collector.clock import SECOND_NS
 
 BRIDGED_NS = 2 * 96 * BUCKET_NS
 # No card draws more; a card whose own power reading is higher may. A fifth is left for jumps.
 MOST_MW = 1_500_000
+# A card's counter moves some ten times a second; a wall meter's may take minutes for a step.
+STILL_NS = SECOND_NS // 2
 IDLE_STATES = ("stranded", "headroom", "idle")
 OUTSIDE = "outside"  # of all service, and of the span
 READ = ("power_mw", "energy_uj_total", "util_pct", "foreign_processes")
 
 
 def readings(
-    samples: pl.DataFrame, host: HostFacts = UNDISTURBED, most_mw: int = MOST_MW
+    samples: pl.DataFrame,
+    host: HostFacts = UNDISTURBED,
+    most_mw: int = MOST_MW,
+    still_ns: int = STILL_NS,
 ) -> pl.DataFrame:
     """The intervals between each card's samples that read anything, of time told once; `samples`
     are in the order of time.
 
-    A counter that grew by more than `most_mw` would, began anew; wall meters stand as cards.
-    Columns: card, from_ns, at_ns, energy_uj (None: unknown), gap, reset, util_pct,
+    A counter that grew by more than `most_mw` would, began anew; one that did not move for
+    `still_ns` or longer, while both ends told power, is not believed. Wall meters stand as cards.
+    Columns: card, from_ns, at_ns, energy_uj (None: unknown), gap, reset, still, util_pct,
     foreign_processes and power_mw (of the later sample).
     """
     read = _metered(host.once(samples.filter(~pl.all_horizontal(pl.col(READ).is_null()))))
@@ -50,6 +58,7 @@ def readings(
     counted = pl.col("energy_uj_total") - pl.col("_energy_uj_total")
     drawn_mw = pl.max_horizontal("power_mw", "_power_mw", pl.lit(most_mw)).cast(pl.Int128)
     most = drawn_mw * pl.col("dt") * 12 // 10_000_000
+    drawing = (pl.col("power_mw") > 0) & (pl.col("_power_mw") > 0)
     same = (pl.col("counter_epoch") == pl.col("_counter_epoch")).fill_null(True)
     alike = (pl.col("source") == pl.col("_source")) & (pl.col("sensor") == pl.col("_sensor"))
     powered = (pl.col("power_mw") + pl.col("_power_mw")).cast(pl.Int128) * pl.col("dt") // 2_000_000
@@ -61,11 +70,15 @@ def readings(
         reset=alike
         & (pl.col("dt") <= BRIDGED_NS)
         & (~counted.is_between(0, most).fill_null(True) | ~same),
+        still=(alike & (counted == 0) & drawing & (pl.col("dt") >= still_ns)).fill_null(False),
         alike=alike,
     )
     energy = (
         pl.when(
-            counted.is_not_null() & pl.col("alike"), ~pl.col("reset"), pl.col("dt") <= BRIDGED_NS
+            counted.is_not_null() & pl.col("alike"),
+            ~pl.col("reset"),
+            ~pl.col("still"),
+            pl.col("dt") <= BRIDGED_NS,
         )
         .then(counted)
         .when(~pl.col("gap"))
@@ -73,7 +86,7 @@ def readings(
     )
     return rows.with_columns(energy_uj=energy).select(
         "card", pl.col("_at_ns").alias("from_ns"), "at_ns", "energy_uj", "gap", "reset",
-        "util_pct", "foreign_processes", "power_mw",
+        "still", "util_pct", "foreign_processes", "power_mw",
     )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
         **{name: sum(day.facts[name] for day in days) for name in HOST},
         "mixed_ns": int(cells["mixed_ns"].sum()),
         "counter_resets": sum(day.facts["resets"] for day in days),
+        "counter_still_ns": sum(day.facts["still_ns"] for day in days),
         "clock_steps": [
             {"at": instant(at).isoformat(), "step_ns": step}
             for day in days
@@ -139,6 +140,11 @@ def flags(
             f"impossible figures came with {counted(found['odd_requests'], 'request')}",
         ),
         (found["counter_resets"] > 0, "an energy counter started anew"),
+        (
+            found["counter_still_ns"] > 0,
+            f"an energy counter stood still for {span(found['counter_still_ns'])} while power was"
+            " drawn: the power counts there",
+        ),
         (bool(found["clock_steps"]), _clock(found["clock_steps"])),
         (
             found["wall_constant_ns"] > 0,

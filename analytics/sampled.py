@@ -7,14 +7,15 @@ either end needs more: as far as a counter bridges (`energy.BRIDGED_NS`).
 
 import polars as pl
 
-from analytics.energy import BRIDGED_NS, MOST_MW, readings
+from analytics.energy import BRIDGED_NS, MOST_MW, STILL_NS, readings
 from analytics.host import HostFacts
 from analytics.read import Ledger
 from analytics.states import BUCKET_NS
 from analytics.wall import MOST_MW as MOST_AT_WALL_MW
 
 DAY_NS = 96 * BUCKET_NS
-MOST = {"samples": MOST_MW, "wall_samples": MOST_AT_WALL_MW}
+# What a counter may grow by, and for how long it may stand still while power is drawn.
+BOUNDS = {"samples": (MOST_MW, STILL_NS), "wall_samples": (MOST_AT_WALL_MW, BRIDGED_NS + 1)}
 
 
 def sampled(
@@ -30,7 +31,7 @@ def sampled(
 
     def read(query: str) -> pl.DataFrame:
         samples = ledger.frame(query, *near)
-        found = readings(samples, host, MOST[query])
+        found = readings(samples, host, *BOUNDS[query])
         reaches = (pl.col("from_ns").min() < days[0]) & (
             (pl.col("at_ns").max() >= days[1]) | pl.lit(near[1] > now_ns)
         )
@@ -39,7 +40,7 @@ def sampled(
         told = {*away.filter(query=query)["card"], *samples["card"].unique()}
         if told.issubset(there):
             return found
-        return readings(ledger.frame(query, *far), host, MOST[query])
+        return readings(ledger.frame(query, *far), host, *BOUNDS[query])
 
     return read("samples"), read("wall_samples")
 

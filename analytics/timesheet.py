@@ -64,10 +64,10 @@ class Timesheet:
     tallies: the attempts that ended in it, counted by the finest labels (`rollup.tallies`); ends:
     requests that ended in it, by bucket_ns and card (`rollup.ends`); seen: when the host was, up or
     off.
-    facts: up_ns (`_up_ns`), resets, pending_ns, recalls, clock_steps ([at, step] ns), headroom_ns
-    (at other gaps, `active_gap.headroom_ns`), concurrency (by pool), gaps ([start, end] ns), peaks
-    (by card), replays (by pool, where there is a target) and routing (`decisions.tables`,
-    `misses.asked`).
+    facts: up_ns (`_up_ns`), resets, still_ns (`_still_ns`), pending_ns, recalls, clock_steps ([at,
+    step] ns), headroom_ns (at other gaps, `active_gap.headroom_ns`), concurrency (by pool), gaps
+    ([start, end] ns), peaks (by card), replays (by pool, where there is a target) and routing
+    (`decisions.tables`, `misses.asked`).
     sampled_until_ns: until when news of samples matters to it. details: `ended`, one row per
     attempt that ended in it (`rollup.ended`).
     """
@@ -237,6 +237,7 @@ def _facts(
     return {
         "up_ns": _up_ns(record, settings, start, end),
         "resets": len(_within(every.filter("reset"), "at_ns", start, end)),
+        "still_ns": _still_ns(every, start, end),
         "pending_ns": _pending_ns(record, end),
         "recalls": not record.attempts.filter(pl.col("prefix").list.len() > 0).is_empty(),
         "clock_steps": [step for step in record.host.steps if start <= step[0] < end],
@@ -249,6 +250,12 @@ def _facts(
         "replays": replays(record, start, end) if has_target else {},
         "routing": {**decisions.tables(ended), **asked},
     }
+
+
+def _still_ns(intervals: pl.DataFrame, start: int, end: int) -> int:
+    """For how long in a span counters stood still while power was drawn."""
+    still = intervals.filter("still")
+    return int((still["at_ns"].clip(start, end) - still["from_ns"].clip(start, end)).sum())
 
 
 def _up_ns(record: Record, settings: Settings, start: int, end: int) -> tuple[int, int]:

@@ -159,8 +159,9 @@ def test_a_card_is_read_in_our_units(cards: FakeCards) -> None:
     assert told.errors == []
 
 
-def test_a_card_without_a_counter_is_asked_once(cards: FakeCards) -> None:
-    cards.add(A, energy=None)
+@pytest.mark.parametrize("energy", [None, 0])
+def test_a_card_without_a_counter_is_asked_once(cards: FakeCards, energy: int | None) -> None:
+    cards.add(A, energy=energy)
     with sampling() as rounds:
         (first,) = rounds.next().cards
         cards.answer(A, energy=5, power=31_000)
@@ -173,7 +174,13 @@ def test_a_card_without_a_counter_is_asked_once(cards: FakeCards) -> None:
 
 @pytest.mark.parametrize(
     ("energy", "chosen", "cadence"),
-    [((1, 2), None, 5.0), ((1, None), None, 1.0), ((None, None), None, 1.0), ((1, 2), 2, 2.0)],
+    [
+        ((1, 2), None, 5.0),
+        ((1, None), None, 1.0),
+        ((1, 0), None, 1.0),
+        ((None, None), None, 1.0),
+        ((1, 2), 2, 2.0),
+    ],
 )
 def test_power_is_read_more_often_where_it_must_be_integrated(
     cards: FakeCards, energy: tuple[int | None, int | None], chosen: int | None, cadence: float
@@ -234,6 +241,15 @@ def test_a_counter_that_fell_began_anew(cards: FakeCards) -> None:
     with sampling(boot="b", cards=counters) as rounds:
         (again,) = rounds.next().cards
     assert again.counter_epoch == "b-2"
+
+
+def test_a_counter_that_fell_to_nothing_is_still_one(cards: FakeCards) -> None:
+    cards.add(A, energy=7)
+    with sampling(boot="b") as rounds:
+        rounds.next()
+        cards.answer(A, energy=0)
+        fell = rounds.until(A, lambda reading: reading.energy_uj_total == 0)
+    assert fell.counter_epoch == "b-1"
 
 
 def test_a_lost_card_is_told_of_until_it_is_back(cards: FakeCards) -> None:

@@ -94,7 +94,10 @@ def requests(dice: random.Random) -> list[Event]:
 
 
 def surroundings(dice: random.Random) -> list[Event]:
-    """Witnesses with gaps, samples with resets and holes, engines down, a host switched off."""
+    """Witnesses with gaps, samples with resets and holes, engines down, a host switched off.
+
+    Some counters stand still for a while, and go on from there or catch up.
+    """
     made: list[Event] = []
     for _ in range(dice.randint(0, 4)):
         start = dice.uniform(-200, HOURS * 3600)
@@ -102,12 +105,12 @@ def surroundings(dice: random.Random) -> list[Event]:
         made += heartbeats(start, start + dice.uniform(10, 2400), covers, source=f"w{start}")
     for card in "ABC":
         total, counter = dice.randint(0, 10**9), dice.random() < 0.6
-        second = -600.0
+        second, behind = -600.0, 0
         while second < HOURS * 3600 + 900:
             watts = dice.choice([30, 31, 32, 400])
             fields: dict[str, Any] = {
                 "power_mw": dice.choice([None, watts * 1000, watts * 1000]),
-                "energy_uj_total": total if counter and dice.random() < 0.95 else None,
+                "energy_uj_total": total - behind if counter and dice.random() < 0.95 else None,
                 "counter_epoch": "e1" if dice.random() < 0.98 else "e2",
                 "util_pct": dice.choice([None, 0, 50]),
                 "foreign_processes": dice.choice([None, 0, 0, 0, 1]),
@@ -117,7 +120,9 @@ def surroundings(dice: random.Random) -> list[Event]:
                 other = msgspec.structs.replace(made[-1], source="other", energy_uj_total=None)
                 made.append(other)
             step = dice.choice([60, 60, 60, 60, 61.5, 700, 2500])
-            total = total + round(watts * 10**6 * step) if dice.random() < 0.97 else 5
+            grown = round(watts * 10**6 * step)
+            total = total + grown if dice.random() < 0.97 else 5 + behind
+            behind = behind + grown if dice.random() < 0.15 else dice.choice([behind, 0])
             second += step
     for name in ("on-A", "second-on-A", "on-C", "split"):
         if dice.random() < 0.5:

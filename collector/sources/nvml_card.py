@@ -171,11 +171,15 @@ class Card:
             return None
 
     def _read_energy(self, reading: Reading, failures: list[str]) -> None:
-        """Read the energy counter, mJ, unless the card said once that it has none."""
+        """Read the energy counter, mJ, unless the card said once that it has none: it is not
+        supported, or nothing has been counted at the first reading."""
         if self.counts_energy is False:
             return
         mj = self._ask("energy", self._probe, failures)
-        if mj is None or not 0 <= mj <= INT64_MAX // 1000:
+        if mj == 0 and self.counter.last_mj is None:
+            # Whatever answers here has drawn something since the driver was loaded.
+            self.counts_energy = False
+        if not self.counts_energy or mj is None or not 0 <= mj <= INT64_MAX // 1000:
             return
         anew = self._began_anew(mj, reading.at_ns)
         resets = self.counter.resets + anew

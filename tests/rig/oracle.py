@@ -429,8 +429,11 @@ class Books:
     def _measured(self, card: str) -> list[tuple[int, int, bool, int, Sample]]:
         return [piece for told in self.told(card) for piece in self._cut(*told)]
 
-    def told(self, card: str, most_mw: int = 1_500_000) -> list[tuple[int, int, bool, int, Sample]]:
-        """The intervals of a card or meter whose energy is known."""
+    def told(
+        self, card: str, most_mw: int = 1_500_000, *, coarse: bool = False
+    ) -> list[tuple[int, int, bool, int, Sample]]:
+        """The intervals of a card or meter whose energy is known; a card's counter is not coarse:
+        it cannot stand for half a second while the card draws power."""
         before = dict(self._metered(card))
         found = []
         for a, b, gap, late in self.readings(card):
@@ -445,7 +448,9 @@ class Books:
                 grown = late.energy_uj_total - early.energy_uj_total
                 draw_mw = max(most_mw, early.power_mw or 0, late.power_mw or 0)
                 possible = 0 <= grown <= draw_mw * (b - a) * 6 // 5 // 1_000_000
-                energy = grown if possible and same else None
+                drawing = 0 not in (early.power_mw or 0, late.power_mw or 0)
+                stuck = not coarse and drawing and grown == 0 and b - a >= 500_000_000
+                energy = grown if possible and same and not stuck else None
             if energy is None and not gap and None not in (early.power_mw, late.power_mw):
                 energy = (early.power_mw + late.power_mw) * (b - a) // 2_000_000
             bridged = not gap or b - a <= 2 * 96 * BUCKET

@@ -139,8 +139,12 @@ class Wall:
     def __init__(self, books: Any) -> None:
         self.books = books
         names = {meter.name for meter in books.settings.meters}
-        self.told = {name: [(a, b, energy) for a, b, _, energy, _ in
-                            books.told(name, most_mw=100_000_000)] for name in names}  # fmt: skip
+        self.told = {
+            name: [
+                (a, b, energy) for a, b, _, energy, _ in books.told(name, 100_000_000, coarse=True)
+            ]
+            for name in names
+        }
         self.energy: dict[int, int] = defaultdict(int)
         self.ns: dict[int, int] = defaultdict(int)
         edges = {t for own in self.told.values() for a, b, _ in own for t in (a, b)}
