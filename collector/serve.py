@@ -14,6 +14,7 @@ from collector import guard
 from collector.body import BadEncoding, Busy, Room, TooLarge, read
 from collector.clock import now_ns
 from collector.commit import Committer, QueueFull
+from collector.connections import AppRunner, Connections
 from collector.decode import Malformed, Rejected, TooMany, decode
 from collector.events import Event
 from collector.metrics import Tally, render
@@ -65,6 +66,7 @@ class Door:
     secret: str | None = None
     hosts: frozenset[str] = frozenset()
     room: Room = field(default_factory=Room)
+    connections: Connections = field(default_factory=Connections)
     # Decoding is CPU work: one body at a time, off the event loop, so that health stays quick.
     decoding: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -93,8 +95,9 @@ async def start(door: Door, listen: str) -> tuple[web.AppRunner, int]:
     app.router.add_post("/v1/events", post_events)
     app.router.add_get("/healthz", get_healthz)
     app.router.add_get("/metrics", get_metrics)
-    runner = web.AppRunner(
+    runner = AppRunner(
         app,
+        door.connections,
         access_log=None,
         logger=_silent,
         auto_decompress=False,

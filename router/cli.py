@@ -46,6 +46,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_route(args: argparse.Namespace) -> int:
     """Serve until stopped. Raises SettingsError for what the configuration must cure."""
+    from collector import connections
     from collector.manifest import LedgerError
     from collector.settings import SettingsError, load
     from router.service import check, open_feed
@@ -54,6 +55,7 @@ def run_route(args: argparse.Namespace) -> int:
     _log_to_stderr(args.log_level)
     settings = load(args.config)
     check(settings)
+    connections.raise_limit()
     try:
         feed = open_feed(settings)
         feed.start()

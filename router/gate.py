@@ -48,6 +48,7 @@ class Gate(ABC):
         self._upstream = Upstream(limits)
         self.server = ProbingServer(
             self.handle,
+            connections=limits.connections,
             handler_cancellation=True,
             auto_decompress=False,
             access_log=None,

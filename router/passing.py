@@ -1,11 +1,12 @@
 """One request on its way through a port: what is known of it, and what its way is bound by."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aiohttp import web
 from multidict import CIMultiDict
 
+from collector.connections import Connections
 from collector.events import Event
 from collector.settings import EngineSettings
 from router.event_ids import EventIds
@@ -15,7 +16,8 @@ from router.watch import Origin, Watch
 
 @dataclass(frozen=True)
 class Limits:
-    """How long an engine is waited for, s: to connect, between two reads, in all.
+    """How long an engine is waited for, s: to connect, between two reads, in all; and for how many
+    clients, over all ports of the process, there is room.
 
     A long prompt may keep an engine silent for as long as it likes; one that is gone is found by
     TCP itself.
@@ -24,6 +26,7 @@ class Limits:
     connect_s: float = 10.0
     idle_s: float | None = None
     total_s: float | None = None
+    connections: Connections = field(default_factory=Connections)
 
 
 @dataclass(frozen=True)

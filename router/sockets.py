@@ -15,6 +15,8 @@ import aiohttp
 from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
 
+from collector.connections import Server
+
 # Two minutes of silence from a host, not from an engine: its kernel answers the probes.
 IDLE_S = 60
 PROBE_S = 15
@@ -59,7 +61,7 @@ def kept_alive(address: AddrInfo) -> socket.socket:
     return sock
 
 
-class ProbingServer(web.Server):
+class ProbingServer(Server):
     """A server whose connections are probed, set up once for all requests of a connection."""
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.commit import Committer
+from collector.connections import Connections
 from collector.metrics import Tally
 from collector.serve import Door, start
 from collector.store import Store
@@ -33,6 +34,7 @@ def opened(
     secret: str | None = None,
     max_events: int = 100_000,
     listen: str = "127.0.0.1:0",
+    connections: Connections | None = None,
 ) -> Iterator[Opened]:
     """Serve a ledger until the block ends."""
     loop = asyncio.new_event_loop()
@@ -41,7 +43,8 @@ def opened(
     with Store(path) as store:
         tally = Tally()
         committer = Committer(store, max_events=max_events, observe=tally.kept)
-        door = Door(store, committer, tally, secret)
+        clients = connections or Connections()
+        door = Door(store, committer, tally, secret, connections=clients)
         try:
             starting = asyncio.run_coroutine_threadsafe(start(door, listen), loop)
             runner, port = starting.result()
