@@ -67,12 +67,15 @@ class Chooser:
         """What is known of an engine now."""
         return self._fleet.card(engine)
 
-    def any(self, name: str | None = None) -> EngineSettings:
-        """The engine of that name, else one that is in, by turns."""
+    def any(self, name: str | None, model: str | None, served: Served) -> EngineSettings:
+        """The engine of that name, else one that is in, by turns; of those that serve the model
+        where any is known to."""
         engines = self.engines()
         for engine in engines:
             if engine.name == name:
                 return engine
+        able = self._serving(model, served)
+        engines = [engine for engine in engines if not able or engine.name in able]
         up = [engine for engine in engines if self._fleet.card(engine.name).up] or engines
         self._turn += 1
         return up[self._turn % len(up)]

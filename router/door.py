@@ -4,6 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Coroutine, Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import aiohttp
 import msgspec
@@ -20,13 +21,15 @@ from router.gate import Gate
 from router.minding import mind
 from router.models import Models
 from router.passing import Booking, Limits, Passing, Unanswered, invite
-from router.receipt import Receipt, Refused
+from router.receipt import Hold, Receipt, Refused
 from router.slots import told_slots
-from router.upstream import Answer
+from router.upstream import Answer, Body
 from router.watch import Watch
 
 ANSWERS_KEPT = 10_000
 ASKED_EVERY_S = 60.0
+# By its path, one model is asked for.
+MODEL = "/v1/models/"
 
 
 class Door(Gate):
@@ -102,9 +105,8 @@ class Door(Gate):
                 body = await self._receipt.body(passing.request, passing.watch, hold)
             except Refused as refused:
                 return refused.response
-            passing.watch.copy.add(body)
-            asked = passing.watch.copy.document()
-            self._choose(passing, asked)
+            # Decoded, it takes room; nobody keeps it beyond the choice.
+            self._choose(passing, passing.watch.copy.document(body))
             return await self._answered(passing, body)
 
     def _choose(self, passing: Passing, asked: Mapping[str, Any]) -> None:
@@ -165,9 +167,9 @@ class Door(Gate):
         return True
 
     async def _aside(self, passing: Passing) -> web.StreamResponse:
-        """What asks for no tokens: answered here, or by any engine that is in."""
+        """What asks for no tokens: answered here, or by an engine that serves its model."""
         request = passing.request
-        path = request.raw_path.partition("?")[0].rstrip("/")
+        path = _path(request)
         if request.method == "GET" and path == "/health":
             return self._own_health()
         if request.method == "GET" and path in ("/v1/models", "/models"):
@@ -175,11 +177,34 @@ class Door(Gate):
             return web.Response(
                 body=self.models.merged(self._chooser.engines()), content_type="application/json"
             )
-        made_by = self._made_by.get(path.removeprefix("/v1/responses/").partition("/")[0])
-        engine = self._chooser.any(made_by)
         await invite(request)
+        with self._receipt.holding() as hold:
+            try:
+                data = await self._aside_body(passing, hold)
+            except Refused as refused:
+                return refused.response
+            return await self._answered_aside(passing, data)
+
+    async def _aside_body(self, passing: Passing, hold: Hold) -> Body:
+        """Held back until it has told its model, where it matters which engine gets it. Raises
+        Refused."""
+        request, watch = passing.request, passing.watch
+        serving = {self.models.names(engine) for engine in self._chooser.engines()}
+        if len(serving) == 1 or not request.body_exists:
+            return upload(request, watch)
+        body = await self._receipt.body(request, watch, hold)
+        watch.copy.look(body)
+        return body
+
+    async def _answered_aside(self, passing: Passing, data: Body) -> web.StreamResponse:
+        path = _path(passing.request)
+        made_by = self._made_by.get(path.removeprefix("/v1/responses/").partition("/")[0])
+        model = passing.watch.copy.model
+        if path.startswith(MODEL):
+            model = unquote(path.removeprefix(MODEL))
+        engine = self._chooser.any(made_by, model, self.models.names)
         try:
-            answer = await self._ask(passing, engine, upload(request, passing.watch))
+            answer = await self._ask(passing, engine, data)
         except Unanswered as failed:
             if failed.refused:
                 self.health.unreachable(engine.name)
@@ -230,6 +255,10 @@ class Door(Gate):
         self._made_by[response_id] = engine
         if len(self._made_by) > ANSWERS_KEPT:
             self._made_by.popitem(last=False)
+
+
+def _path(request: web.BaseRequest) -> str:
+    return request.raw_path.partition("?")[0].rstrip("/")
 
 
 def _authority(passing: Passing) -> dict[str, str]:

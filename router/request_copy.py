@@ -1,16 +1,21 @@
 """What a request asks for: its operation by path, its model and stream flag from a copy."""
 
+import json
 import zlib
-from collections.abc import Callable
+from codecs import BOM_UTF8
 from typing import Any, Literal
 
 import msgspec
 
 from collector.formats.answer import Form
 from collector.formats.usage import name, part
+from router.form_field import boundary, form_field
 
 Operation = Literal["chat", "completion", "embedding", "rerank", "other"]
 COPY_BYTES = 4 * 1024 * 1024
+# Beyond this a body is looked through for its few fields alone.
+WHOLE_BYTES = 16 * 1024 * 1024
+VALUES_MAX = 65_536
 
 _OPERATIONS: dict[str, Operation] = {
     "/chat/completions": "chat",
@@ -90,9 +95,9 @@ _SENT = msgspec.json.Decoder(_Sent)
 
 
 class RequestCopy:
-    """A bounded copy of a request's body, dropped as soon as it has been read."""
+    """What a request's body tells, and a bounded copy of it until that has been read."""
 
-    def __init__(self, coding: str = "") -> None:
+    def __init__(self, coding: str = "", content_type: str = "") -> None:
         """`coding`: the body's Content-Encoding; only gzip and deflate can be read."""
         self.model: str | None = None
         self.stream = False
@@ -102,6 +107,7 @@ class RequestCopy:
         # All of it came at once, and may be read once it has gone on.
         self.is_whole = False
         self._coding = coding.strip().lower()
+        self._boundary = boundary(content_type)
         self._body: bytearray | None = bytearray()
 
     def add(self, chunk: bytes) -> None:
@@ -113,43 +119,73 @@ class RequestCopy:
 
     def read(self) -> None:
         """Read model, stream flag and user, and forget the rest; unreadable bodies tell nothing."""
-        self._read(_SENT.decode)
+        body, self._body = self._body, None
+        if body:
+            self.look(bytes(body))
 
-    def document(self) -> dict[str, Any]:
-        """As `read`, and the whole request, for who must look into it; {} where that is none."""
-        whole = self._read(msgspec.json.decode)
+    def look(self, body: bytes) -> None:
+        """As `read`, of a body that somebody else holds, however large it is."""
+        self._told(body, whole=False)
+
+    def document(self, body: bytes) -> dict[str, Any]:
+        """As `look`, and the whole request, for who must look into it; {} where that is none, or
+        where to decode it would hold up all others."""
+        self._body = None
+        whole = self._told(body, whole=True)
         return whole if isinstance(whole, dict) else {}
 
-    def _read(self, decode: Callable[[bytes], Any]) -> Any:
-        body, self._body = self._body, None
-        if not body:
+    def _told(self, body: bytes, *, whole: bool) -> Any:
+        if self._boundary is not None:
+            self.model = name(form_field(body, self._boundary, "model"))
             return None
         try:
-            plain = self._plain(bytes(body))
-            whole = decode(plain)
-            asked = whole if isinstance(whole, _Asked) else msgspec.convert(whole, _Asked)
-        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
-            return None
-        except zlib.error:
+            plain = self._plain(body).removeprefix(BOM_UTF8)
+            found = _decoded(plain, whole=whole and _is_quick(plain))
+            asked = found if isinstance(found, _Sent) else msgspec.convert(found, _Asked)
+            prompt = asked.prompt if isinstance(asked, _Sent) else part(found, "prompt")
+            self.prompts = _prompts(prompt)
+        except (ValueError, RecursionError, zlib.error):  # ValueError: what no JSON raises
             return None
         self.model = name(asked.model)
         self.stream = asked.stream is True
         # Anthropic's clients name the conversation there, OpenAI's the user.
         self.user = name(part(asked.metadata, "user_id")) or name(asked.user)
-        self.prompts = _prompts(asked.prompt if isinstance(asked, _Sent) else part(whole, "prompt"))
-        return whole
+        return found
 
     def _plain(self, body: bytes) -> bytes:
         if self._coding in ("", "identity"):
             return body
         if self._coding in ("gzip", "x-gzip", "deflate"):
-            return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(body, COPY_BYTES)
+            return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(body, WHOLE_BYTES)
         return b""
 
 
-def _prompts(told: Any) -> int:
-    """How many prompts a completion asks at once: a list of anything but token ids is a batch."""
+def _is_quick(plain: bytes) -> bool:
+    """Whether decoding takes some 20 ms at most: what takes time is values, not a picture."""
+    if len(plain) <= COPY_BYTES:
+        return True
+    return len(plain) <= WHOLE_BYTES and plain.count(b",") <= VALUES_MAX
+
+
+def _decoded(plain: bytes, *, whole: bool) -> Any:
+    """The request, or its few fields. What engines read although it is no JSON (half a surrogate
+    pair, NaN, a line break in a text) is read here as well. Raises ValueError, RecursionError."""
+    try:
+        return msgspec.json.decode(plain) if whole else _SENT.decode(plain)
+    except (msgspec.DecodeError, UnicodeError):
+        if len(plain) > WHOLE_BYTES:
+            raise
+        return json.loads(plain.decode("utf-8", "replace"), strict=False)
+
+
+def _prompts(told: Any) -> int | None:
+    """How many prompts a completion asks at once: a list of anything but token ids is a batch.
+    None for one so large that to look would hold up all others."""
     if isinstance(told, msgspec.Raw):
-        told = msgspec.json.decode(told) if bytes(told).startswith(b"[") else None
+        if bytes(memoryview(told)[:1]) != b"[":
+            return 1
+        if not _is_quick(bytes(told)):
+            return None
+        told = _decoded(bytes(told), whole=True)
     is_batch = isinstance(told, list) and all(isinstance(each, str | list | dict) for each in told)
     return max(1, len(told)) if is_batch else 1

@@ -43,7 +43,9 @@ class Watch:
         `placed` tells when that was; all else is measured from there on the boot clock.
         """
         self.operation: Operation | None = operation(method, path)
-        self.copy = RequestCopy(headers.get("Content-Encoding", ""))
+        self.copy = RequestCopy(
+            headers.get("Content-Encoding", ""), headers.get("Content-Type", "")
+        )
         self._arrived_ns = boot_ns()
         self.received_ns = placed.now_ns()
         self._headers = headers
