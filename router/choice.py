@@ -148,6 +148,10 @@ class Chooser:
         """An engine is out, or in again."""
         self._fleet.health(engine, up, boot_ns())
 
+    def gone(self, engine: str) -> None:
+        """An engine could not be reached: what was cached there is lost."""
+        self._fleet.gone(engine)
+
     def told_slots(self, engine: str, slots: int) -> None:
         """An engine says how many requests it computes at once."""
         self._fleet.told_slots(engine, slots)

@@ -56,7 +56,7 @@ class Door(Gate):
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         self.models = Models(self._asking)
-        self.health = health.Health(self._asking, chooser.health)
+        self.health = health.Health(self._asking, chooser.health, chooser.gone)
         # Which engine keeps the state of an answer that a later request may go on from.
         self._made_by: OrderedDict[str, str] = OrderedDict()
 
@@ -138,7 +138,7 @@ class Door(Gate):
                     if self._again(passing):
                         continue
                 return failed.response
-            self.health.answered(engine.name, answer.status)
+            self.health.answered(engine.name, answer.status, body)
             async with answer:
                 if answer.status != 503 or not self._again(passing, answer):
                     return await self._pass_back(passing, answer)

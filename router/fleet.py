@@ -154,11 +154,12 @@ class Fleet:
             self._tokens_per_byte.assume(self._emitted_per_byte.value)
 
     def health(self, engine: str, up: bool, now_ns: int) -> None:
-        """An engine went down or came back."""
-        card = self._cards[engine]
-        if card.up and not up:
-            card.restarted()
-        card.up = up
+        """An engine takes no requests, or takes them again; its cache it may have kept."""
+        self._cards[engine].up = up
+
+    def gone(self, engine: str) -> None:
+        """An engine could not be reached: whatever answers there next has nothing cached."""
+        self._cards[engine].restarted()
 
     def told_slots(self, engine: str, slots: int) -> None:
         """An engine's own figure of how many requests it computes at once."""

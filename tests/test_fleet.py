@@ -197,6 +197,7 @@ def test_an_engine_that_was_down_has_lost_its_cache():
     live = fleet(slots=(2,))
     run(live, conversation("x", 2))
     live.health("a", False, 0)
+    live.gone("a")
     live.health("a", True, 0)
     assert live.decide(conversation("x", 3), 5 * SECOND).hit_tokens == 0
 
