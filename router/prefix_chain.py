@@ -1,6 +1,7 @@
 """One running hash over a prompt, read at each boundary without ending it."""
 
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -62,15 +63,17 @@ class Chain:
         self._tokens.append(text_tokens + self._extra_tokens)
 
     def told(self) -> tuple[tuple[str, ...], tuple[int, ...], int, int]:
-        """Keys, tokens, the number shared, bytes of text; if too many, the shared and the latest
-        keys."""
-        keys, tokens = self._keys, self._tokens
-        if len(keys) > KEYS_MAX:
-            shared = min(self.shared, KEYS_MAX // 2)
-            tail = len(keys) - KEYS_MAX + shared
-            keys, tokens = keys[:shared] + keys[tail:], tokens[:shared] + tokens[tail:]
-            self.shared = shared
-        return tuple(keys), tuple(tokens), self.shared, self._text_bytes
+        """Keys, tokens, the number shared, bytes of text; if too many, the shared keys, the first
+        after them, by which a conversation is known, and the latest."""
+        places: Sequence[int] = range(len(self._keys))
+        shared, own = places[: self.shared], places[self.shared :]
+        if len(places) > KEYS_MAX:
+            shared = shared[: max(KEYS_MAX // 2, KEYS_MAX - len(own))]
+            room = KEYS_MAX - len(shared)
+            own = own if len(own) <= room else [*own[:1], *own[1 - room :]]
+        kept = (*shared, *own)
+        keys = tuple(self._keys[at] for at in kept)
+        return keys, tuple(self._tokens[at] for at in kept), len(shared), self._text_bytes
 
     def _put(self, data: bytes) -> None:
         # With its length before it, no piece can pass for two.

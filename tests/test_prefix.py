@@ -162,6 +162,26 @@ def test_a_very_long_conversation_keeps_its_head_and_its_end():
     assert prefix.keys[-2] == chat(SYSTEM, *turns[:-1]).keys[-1]
 
 
+def test_a_conversation_is_known_by_its_first_message_however_long_it_grows():
+    turns = [{"role": "user", "content": str(number)} for number in range(1300)]
+    (first,) = {chat(SYSTEM, *turns[:n]).keys[1] for n in (1, 2, 1022, 1023, 1024, 1025, 1300)}
+    assert first == chat(SYSTEM, HELLO | {"content": "0"}).keys[1]
+    before, after = (chat(SYSTEM, *turns[:n]).keys for n in (1290, 1292))
+    assert after[:-2] == before[:2] + before[4:]  # all but the new is known from the turn before
+
+
+@pytest.mark.parametrize(
+    ("heads", "own", "shared"), [(600, 600, 512), (1100, 3, 1021), (1020, 10, 1014), (3, 1100, 3)]
+)
+def test_of_a_very_long_head_the_first_own_message_is_kept_too(heads, own, shared):
+    system = [{"role": "system", "content": f"rule {number}"} for number in range(heads)]
+    turns = [{"role": "user", "content": str(number)} for number in range(own)]
+    prefix = chat(*system, *turns)
+    assert (len(prefix.keys), prefix.shared) == (KEYS_MAX, shared)
+    assert prefix.keys[shared] == chat(*system, turns[0]).keys[-1]
+    assert list(prefix.tokens) == sorted(set(prefix.tokens))
+
+
 @given(body=st.dictionaries(st.sampled_from(["messages", "input", "prompt", "tools"]), JSON))
 def test_nothing_that_a_client_sends_raises(body):
     for operation in ("chat", "completion", "rerank"):
