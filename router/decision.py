@@ -5,6 +5,8 @@ from typing import Any, Literal, NamedTuple
 
 from router.prefix import NO_PREFIX, Prefix
 
+CANDIDATES_MAX = 64  # the contract's limit
+
 Status = Literal["ok", "client_abort", "upstream_error", "timeout"]
 
 
@@ -135,7 +137,8 @@ class Decision:
             self.regret_ms = round(ttft_ns / 1e6 - min(others))
 
     def route(self) -> dict[str, Any]:
-        """The decision as the event tells it; what is unknown is left out."""
+        """The decision as the event tells it; what is unknown is left out. Of too many candidates
+        those are told that were or might have been chosen: the soonest."""
         told: dict[str, Any] = {
             "policy": self.policy,
             "reason": self.reason,
@@ -148,7 +151,7 @@ class Decision:
                     "in_flight": card.in_flight,
                     "estimate_ms": round(card.estimate_ms),
                 }
-                for card in self.cards
+                for card in self._told_cards()
             ],
             "hit_tokens": self.hit_tokens,
             "actual_hit_tokens": self.actual_hit_tokens,
@@ -157,3 +160,11 @@ class Decision:
             "shadow": self.shadow,
         }
         return {name: value for name, value in told.items() if value is not None}
+
+    def _told_cards(self) -> tuple[Card, ...]:
+        if len(self.cards) <= CANDIDATES_MAX:
+            return self.cards
+        chosen = {self.chosen, self.shadow}
+        ranked = sorted(self.cards, key=lambda card: (card.name not in chosen, card.estimate_ms))
+        told = {card.name for card in ranked[:CANDIDATES_MAX]}
+        return tuple(card for card in self.cards if card.name in told)

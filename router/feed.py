@@ -6,6 +6,7 @@ import logging
 import random
 import sqlite3
 import threading
+import time
 from collections import deque
 
 import aiohttp
@@ -22,6 +23,7 @@ POST_EVERY_S = 0.25
 FIRST_DELAY_S = 0.2
 LAST_DELAY_S = 30.0
 POST_TIMEOUT_S = 10.0
+TELL_LOST_EVERY_S = 60.0
 FAREWELL_S = 2.0
 CLOSE_S = 10.0
 
@@ -33,7 +35,7 @@ class Feed:
 
     A thread of its own commits queued events to the spool in groups and posts them; they leave
     the spool only once the collector has answered that they are durable. What does not fit into
-    the queue or the spool is counted in `lost`.
+    the queue or the spool is counted in `lost`, which the log tells while it grows, and at the end.
     """
 
     def __init__(
@@ -48,6 +50,8 @@ class Feed:
         self._queue: deque[Event] = deque()
         self._queue_events = queue_events
         self._overflow = 0
+        self._told_lost = 0
+        self._tell_lost_from_s = 0.0
         self._pending: list[bytes] = []
         self._batch_rows = BATCH_ROWS
         self._retry_after_s = 0.0
@@ -60,8 +64,13 @@ class Feed:
 
     @property
     def lost(self) -> int:
-        """Events that found no room in the queue or the spool, or no disk until the end."""
+        """Events that could not be made, or found no room in the queue or the spool, or no disk
+        until the end."""
         return self._overflow + self._spool.dropped
+
+    def lose(self) -> None:
+        """Count what should have become an event, and did not."""
+        self._overflow += 1
 
     def start(self) -> None:
         """Start committing and sending."""
@@ -88,6 +97,8 @@ class Feed:
         self._stopping = True
         self._loop.call_soon_threadsafe(self._wake.set)
         self._thread.join(CLOSE_S)
+        if self.lost:
+            log.error("events lost from start to end: %d; the books do not have them", self.lost)
 
     def _main(self) -> None:
         asyncio.run(self._run())
@@ -113,13 +124,21 @@ class Feed:
             await self._wake.wait()
             await asyncio.sleep(COMMIT_EVERY_S)
             self._wake.clear()
-            if not self._commit():
+            done = self._commit()
+            self._tell_lost()
+            if not done:
                 # The disk refuses: keep the events in memory and look again in a while.
                 self._loop_later(1.0)
         if not self._commit():
             self._overflow += len(self._pending)
             log.error("%d events found no room on the disk and are lost", len(self._pending))
             self._pending = []
+
+    def _tell_lost(self) -> None:
+        lost, now_s = self.lost, time.monotonic()
+        if lost > self._told_lost and now_s >= self._tell_lost_from_s:
+            log.error("events lost since the start: %d; the books do not have them", lost)
+            self._told_lost, self._tell_lost_from_s = lost, now_s + TELL_LOST_EVERY_S
 
     def _loop_later(self, delay_s: float) -> None:
         asyncio.get_running_loop().call_later(delay_s, self._wake.set)

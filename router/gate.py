@@ -194,6 +194,7 @@ class Gate(ABC):
             self._booking.put(self._event(passing, passing.engine))
         except Exception as error:  # a fault in the books must not become one of the answer
             log.error("a request could not be booked: %s", type(error).__name__)
+            self._booking.lost()
 
     def _event(self, passing: Passing, engine: EngineSettings) -> Attempt:
         return passing.watch.event(self._booking.ids.next(), self._booking.origin, engine)

@@ -31,11 +31,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Booking:
-    """Where the books of a port go: who tells, `put` for each event (must not block), and ids."""
+    """Where the books of a port go: who tells, `put` for each event (must not block), and ids.
+    `lost` hears of each attempt that came to no event."""
 
     origin: Origin
     put: Callable[[Event], None]
     ids: EventIds
+    lost: Callable[[], None] = lambda: None
 
 
 @dataclass

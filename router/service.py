@@ -143,7 +143,7 @@ class Service:
 
     def _booking(self, source: str) -> Booking:
         origin = Origin(source, self._settings.rig.name, self._boot_id, self._labels)
-        return Booking(origin, self._feed.put, self._ids)
+        return Booking(origin, self._feed.put, self._ids, self._feed.lose)
 
     async def _drain(self) -> None:
         for runner in self._runners:

@@ -1,6 +1,7 @@
 """The feed: whatever the collector does, every event arrives once and nobody waits."""
 
 import json
+import re
 import sqlite3
 import time
 import uuid
@@ -189,6 +190,39 @@ def test_a_full_spool_drops_the_newest_and_counts(tmp_path):
     kept = waiting(tmp_path)
     assert 0 < kept < 50
     assert feed.lost == 50 - kept
+
+
+@pytest.mark.parametrize(("every_s", "told"), [(60.0, [3, 7]), (0.0, [3, 7, 7])])
+def test_what_is_lost_is_told_while_it_grows_and_at_the_end(
+    tmp_path, monkeypatch, caplog, every_s, told
+):
+    monkeypatch.setattr(feed_module, "TELL_LOST_EVERY_S", every_s)
+    spool = Spool(tmp_path / "spool-tap.sqlite")
+    feed = Feed(spool, "http://127.0.0.1:1", queue_events=5)
+
+    def numbers():
+        lines = [line.getMessage() for line in caplog.records]
+        counts = [re.match(r"events lost .*: (\d+);", line) for line in lines]
+        return [int(count[1]) for count in counts if count]
+
+    for _ in range(8):
+        feed.put(beat())
+    feed.start()
+    until(numbers)
+    for _ in range(4):
+        feed.lose()
+    for kept in (6, 7):  # after the second, what the first had to tell is told
+        feed.put(beat())
+        until(lambda kept=kept: len(spool) == kept)
+    feed.close()
+    assert numbers() == told
+
+
+def until(holds):
+    due = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < due
+        time.sleep(0.005)
 
 
 def test_an_event_that_cannot_be_written_does_not_stop_the_others(tmp_path):

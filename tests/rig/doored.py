@@ -68,15 +68,17 @@ async def doored(
     seed: int = 1,
     *,
     put: Callable[[Event], None] | None = None,
+    lost: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Doored]:
-    """Serve a door on a free loopback port; its events go to `put`, without one into a list."""
+    """Serve a door on a free loopback port; its events go to `put`, without one into a list;
+    `lost` hears of those that could not be made."""
     events: list[Event] = []
     labels = Labels(b"s" * 32, settings.router.plain_labels)
     chooser = Chooser(settings, labels, Random(seed))
     receipt = receipt or Receipt()
     door = Door(
         chooser,
-        Booking(Origin("router", "desk", "boot-1", labels), put or events.append, EventIds()),
+        Booking(Origin("router", "desk", "boot-1", labels), put or events.append, EventIds(), lost),
         limits or Limits(),
         receipt,
         token=token,
