@@ -7,6 +7,7 @@ from analytics.finding import Finding, note, ok, problem
 from collector.checkup import CardFacts, Facts, place
 from collector.settings import EngineSettings, Settings
 from collector.settings_check import split_address
+from collector.settings_types import without_user
 from router.checkup import TapFacts
 
 
@@ -61,11 +62,11 @@ def engines_up(engines: list[EngineSettings], facts: Facts) -> Iterator[Finding]
         if not found.up:
             yield problem(
                 "engines",
-                f"{engine.name} does not answer at {engine.url}",
+                f"{engine.name} does not answer at {without_user(engine.url)}",
                 "start it, or correct its url",
             )
             continue
-        yield ok("engines", f"{engine.name} at {engine.url} {found}")
+        yield ok("engines", f"{engine.name} at {without_user(engine.url)} {found}")
         if found.kind is not None and found.kind != engine.kind:
             yield note(
                 "engines",

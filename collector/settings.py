@@ -129,7 +129,7 @@ class EngineSettings(Table, kw_only=True, frozen=True):
     """An engine: one model copy on one or several cards, from a date on."""
 
     name: Annotated[Text, doc("what the pages call this engine")]
-    url: Annotated[Url, doc("where it answers")]
+    url: Annotated[Url, doc("where it answers, without the /v1 that clients write")]
     kind: Annotated[
         Literal["ninfer", "llama_cpp", "vllm", "sglang", "ollama", "openai"],
         doc("what it runs, hence how it is asked for its health"),

@@ -12,6 +12,7 @@ from collector.settings import Settings, SettingsError, nano
 from collector.settings_assets_check import asset_faults, other_cost_faults
 from collector.settings_fault import Fault
 from collector.settings_power_check import electricity_faults, meter_faults
+from collector.settings_types import without_user
 from collector.settings_url_check import is_host, url_faults
 
 __all__ = ["Fault", "Impossible", "faults"]
@@ -198,7 +199,7 @@ def _loops(settings: Settings, listens: dict[tuple[str, int], str]) -> Iterator[
             if taken == port and _reaches(host, listen):
                 yield Fault(
                     path,
-                    f"{url} is where {name} listens",
+                    f"{without_user(url)} is where {name} listens",
                     f"write the {what}'s own address, and let clients call the tap's",
                 )
 

@@ -82,6 +82,7 @@ def defaults() -> Settings:
 def _anchored(settings: Settings, folder: Path) -> Settings:
     """The settings with full paths: relative ones start in the folder of their file."""
     store, collector, compare = settings.store, settings.collector, settings.compare
+    router = settings.router
 
     def full(path: str | None) -> str | None:
         return path and str(folder / path)
@@ -90,6 +91,7 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
         settings,
         store=replace(store, path=str(folder / store.path)),
         collector=replace(collector, token_file=full(collector.token_file)),
+        router=replace(router, token_file=full(router.token_file)),
         compare=replace(compare, sheet_folder=full(compare.sheet_folder)),
         electricity=[replace(each, series=full(each.series)) for each in settings.electricity],
         meters=[replace(each, token_file=full(each.token_file)) for each in settings.meters],

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from collector.settings_types import Address, Table, Text, Url, doc
+from collector.settings_types import Address, Table, Text, Url, doc, without_user
 
 Policy = Literal[
     "estimated_wait",
@@ -56,10 +56,10 @@ class Tap(Table, kw_only=True, frozen=True):
 
     @property
     def behind(self) -> str:
-        """The engine's name, or the router's address."""
-        return self.engine or self.front or ""
+        """The engine's name, or the router's address as it may be shown."""
+        return self.engine or without_user(self.front or "")
 
     @property
     def name(self) -> str:
         """What it is called in sentences."""
-        return f"tap of {self.engine}" if self.engine else f"front tap of {self.front}"
+        return f"tap of {self.engine}" if self.engine else f"front tap of {self.behind}"

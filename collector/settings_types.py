@@ -1,5 +1,6 @@
 """What every setting is declared with: the forms of its value, its unit and its help."""
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
@@ -34,6 +35,11 @@ class SettingsError(ValueError):
 
 class Table(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """A TOML table whose unknown keys are refused."""
+
+
+def without_user(url: str) -> str:
+    """An address as it may be shown: without the user and the password that it may hold."""
+    return re.sub(r"(?<=://)[^/?#]*@", "", url)
 
 
 def nano(amount: str) -> int:

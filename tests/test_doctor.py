@@ -288,7 +288,7 @@ def test_two_things_on_one_port():
     engines = [
         engine("e0", 8001, ["GPU-a"]),
         EngineSettings(
-            name="e1", url="http://localhost:8001/v1", kind="llama_cpp", gpus=["GPU-b"], slots=2
+            name="e1", url="http://localhost:8001/", kind="llama_cpp", gpus=["GPU-b"], slots=2
         ),
     ]
     (only,) = found(changed(WELL, engines=engines))

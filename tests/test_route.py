@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from base64 import b64encode
 
 import pytest
 from rig.ports import free_port
@@ -83,7 +84,8 @@ def test_the_door_and_a_front_tap_are_served_beside_the_taps(tmp_path):
         async with Upstream(replay(answer(WHOLE, b"Content-Type: application/json"))) as up:
             more = (
                 '[router]\nlisten = "127.0.0.1:0"\n'
-                f'[[taps]]\nfront = "{up.url}"\nlisten = "127.0.0.1:0"\n'
+                f'[[taps]]\nfront = "{up.url.replace("//", "//me:secret@")}"\n'
+                'listen = "127.0.0.1:0"\n'
             )
             route = Route(tmp_path, {"card0": up.url}, f"127.0.0.1:{receiver.port}", more=more)
             route.start()
@@ -93,6 +95,9 @@ def test_the_door_and_a_front_tap_are_served_beside_the_taps(tmp_path):
                 await asyncio.to_thread(receiver.wait_events, 3 + 2)
             finally:
                 await asyncio.to_thread(route.stop)
+            asked = up.requests[-1].headers[b"authorization"]
+            assert asked == b"Basic " + b64encode(b"me:secret")
+            assert "secret" not in route.log.read_text()
             return up.port
 
     with Receiver() as receiver:

@@ -159,6 +159,15 @@ REFUSED = [
     ('listen = "127.0.0.1:9001"', 'listen = "::1:9001"', 45, "taps.listen", "no host"),
     ('listen = "127.0.0.1:9001"', 'listen = "gpu..lan:9001"', 45, "taps.listen", "cannot be"),
     ('"http://127.0.0.1:8001"', '"http://gpu..lan:8001"', 36, "engines.url", 'like "gpu.lan"'),
+    ('"http://127.0.0.1:8001"', '"http://h:8001/v1"', 36, "engines.url", "leave out the /v1"),
+    ('"http://127.0.0.1:8001"', '"http://h/api/v1/"', 36, "engines.url", "leave out the /v1"),
+    (
+        'engine = "card0"',
+        'front = "http://h:30000/v1"',
+        44,
+        "taps.front",
+        "what comes to the tap or the router has it",
+    ),
     ('"http://127.0.0.1:8001"', f'"http://{"g" * 64}.lan"', 36, "engines.url", "too long"),
     (
         'engine = "card0"',
@@ -226,7 +235,7 @@ def test_the_second_of_two_tables_is_the_one_named(write):
     ("url", "listen", "loops"),
     [
         ("http://127.0.0.1:9001", "127.0.0.1:9001", True),
-        ("http://LOCALHOST:9001/v1", "127.0.0.1:9001", True),
+        ("http://LOCALHOST:9001/engine", "127.0.0.1:9001", True),
         ("http://[::1]:9001", "localhost:9001", True),
         ("http://127.0.0.1:9001", "0.0.0.0:9001", True),
         ("http://0.0.0.0:9001", "127.0.0.1:9001", True),
@@ -336,6 +345,41 @@ def test_files_are_found_from_the_settings_own_folder(bare, tmp_path, told, lies
         loaded = load(way)
         assert loaded.store_path().resolve() == tmp_path / lies
         assert Path(loaded.collector.token_file or "").resolve() == tmp_path / "token"
+
+
+def test_tokens_are_found_from_the_settings_own_folder(write):
+    listens = EXAMPLE.replace("[collector]\n", '[collector]\ntoken_file = "one"\n')
+    path = write(listens + '\n[router]\nlisten = "0.0.0.0:8080"\ntoken_file = "keys/two"\n')
+    settings = load(path)
+    assert settings.collector.token_file == str(path.parent / "one")
+    assert settings.router.token_file == str(path.parent / "keys/two")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://admin:pass@h:1/x@y", "http://h:1/x@y"),
+        ("https://key@h", "https://h"),
+        ("http://a@b:c@h:1", "http://h:1"),
+        ("http://h:1/x?y=a@b", "http://h:1/x?y=a@b"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(write, url, shown):
+    path = write(EXAMPLE.replace('engine = "card0"', f'front = "{url}"'))
+    (tap,) = load(path).taps
+    assert (tap.behind, tap.name) == (shown, f"front tap of {shown}")
+    assert tap.front == url
+
+
+def test_a_refusal_tells_no_password(write):
+    for url in (
+        "http://u:secret@127.0.0.1:9001",
+        "http://u:secret@h:80010",
+        "http://u:secret@h/v1",
+    ):
+        with pytest.raises(SettingsError) as refusal:
+            load(write(EXAMPLE.replace("http://127.0.0.1:8001", url)))
+        assert "secret" not in str(refusal.value)
 
 
 def test_a_named_file_must_exist(tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 
 from collector.settings import SettingsError
 from collector.settings_file import parse
+from collector.settings_types import without_user
 from collector.setup.file import text
 from collector.setup.flags import NO_TAP, EngineFlags
 from collector.setup.look import Found
@@ -135,7 +136,7 @@ class Questions:
         if refusal:
             raise SettingsError(f"--engine: {refusal}")
         found = self._probe(flags.url)
-        self._say(f"{flags.url} {found}")
+        self._say(f"{without_user(flags.url)} {found}")
         name = self._get("engines", "name", "  Its name", flags.name, f"card{index}")
         kind = self._get("engines", "kind", "  Its kind", flags.kind, found.kind or "openai")
         engine: dict[str, Any] = {
@@ -169,11 +170,11 @@ class Questions:
             gpus = [default] if default else []
         if not gpus:
             raise SettingsError(
-                f"--engine {url}: no card is left for {name}; name its own, like cards=GPU-…"
-                " (`nvidia-smi -L` tells them)"
+                f"--engine {without_user(url)}: no card is left for {name}; name its own,"
+                " like cards=GPU-… (`nvidia-smi -L` tells them)"
             )
         if refusal := _refusal("engines", "gpus", gpus):
-            raise SettingsError(f"--engine {url}: cards: {refusal}")
+            raise SettingsError(f"--engine {without_user(url)}: cards: {refusal}")
         self._used.update(gpus)
         return gpus
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 from collector.clock import PLACED, SECOND_NS, Placed, boot_id, from_ns
 from collector.events import Event, Sample
 from collector.settings import Meter, Settings
+from collector.settings_types import without_user
 from collector.sources import home_assistant, shelly, tasmota
 from collector.sources.ask import ask
 from collector.sources.meter_reading import Reading, Unreadable
@@ -122,7 +123,10 @@ class MeterSource:
         try:
             told = read(meter)
         except (OSError, HTTPException, ValueError) as error:
-            self._note(meter.name, f"the meter {meter.name} at {meter.url} is not read: {error}")
+            self._note(
+                meter.name,
+                f"the meter {meter.name} at {without_user(meter.url)} is not read: {error}",
+            )
             return None
         if told.error is not None:
             self._note(meter.name, f"the meter {meter.name}: {told.error}")

@@ -10,6 +10,7 @@ import streamlit as st
 from collector.settings import Settings, SettingsError
 from collector.settings_fields import Setting, tables
 from collector.settings_save import Version
+from collector.settings_types import without_user
 from dashboard import loaders, meanings, settings_words, what_if, words
 from dashboard.sentences import plain
 from dashboard.views import settings_change as change
@@ -173,12 +174,12 @@ def sources(settings: Settings) -> None:
     """The collector, the engines, the cards and the meters, each with its last word."""
     told = what_if.health(settings.collector.listen, settings)
     named = {gpu for engine in settings.engines for gpu in engine.gpus}
-    meters = {meter.name: meter.url for meter in settings.meters}
+    meters = {meter.name: without_user(meter.url) for meter in settings.meters}
     ages = told.sample_age_s
     silent = [] if told.trouble else sorted((named | meters.keys()) - ages.keys())
     cards = sorted((ages.keys() | named) - meters.keys())
     names = loaders.card_names(settings, cards)
-    engines = {engine.name: engine.url for engine in settings.engines}
+    engines = {engine.name: without_user(engine.url) for engine in settings.engines}
     st.markdown(settings_words.sources(told, silent, meters))
     rows = [
         ("engine", name, _state(told.engine_up.get(name)), engines.get(name, "not in the settings"))
