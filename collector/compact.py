@@ -22,31 +22,42 @@ from collector.seal import Segment, enlist, write_segment
 
 log = logging.getLogger(__name__)
 SMALL_FILES = 8  # so many make a merge worth its writing
-ROWS = 200_000  # of a merged file
-PART_ROWS = 25_000  # bounds the memory of a merge
+# Of a merged file, as it lies on disk.
+ROWS = 200_000
+FILE_B = 128 << 20
+# These bound the memory of a merge.
+PART_ROWS = 25_000
+PART_B = 16 << 20
+ELEMENT_B = 20  # an element of a list takes some so many in memory, however well it is encoded
 RETIRED_NS = 15 * 60 * SECOND_NS
 
 
 def groups(segments: list[Listed], small_files: int) -> Iterator[list[Listed]]:
-    """Which files to merge: of one kind and month, side by side in time, at most ROWS rows.
+    """Which files to merge: of one kind and month, side by side in time, at most ROWS rows and
+    FILE_B bytes.
 
-    A file of more than half of ROWS rows is left alone; so no row is written more than a few
-    times, however long the month is.
+    A file of more than half of either is left alone; so no row is written more than a few times,
+    however long the month is.
     """
-    small = [segment for segment in segments if segment.rows <= ROWS // 2]
+    small = [each for each in segments if _share(each) <= 0.5]
     small.sort(key=lambda segment: (segment.kind, segment.month, segment.min_ns))
     for _, some in groupby(small, key=lambda segment: (segment.kind, segment.month)):
         group: list[Listed] = []
-        rows = 0
+        rows = size_b = 0
         for segment in some:
-            if group and rows + segment.rows > ROWS:
+            rows, size_b = rows + segment.rows, size_b + (segment.size_b or 0)
+            if group and (rows > ROWS or size_b > FILE_B):
                 if len(group) > 1:
                     yield group
-                group, rows = [], 0
+                group, rows, size_b = [], segment.rows, segment.size_b or 0
             group.append(segment)
-            rows += segment.rows
         if len(group) >= small_files:
             yield group
+
+
+def _share(segment: Listed) -> float:
+    """How much of a merged file's bounds a file takes up alone."""
+    return max(segment.rows / ROWS, (segment.size_b or 0) / FILE_B)
 
 
 def listed(db: sqlite3.Connection) -> list[Listed]:
@@ -107,12 +118,32 @@ def _parts(
 
 
 def _stretches(folder: Path, group: list[Listed]) -> Iterator[tuple[int, int]]:
-    """Stretches of time (half open) with some PART_ROWS rows each, from first row to last."""
-    column = time_column(group[0].kind)
-    tables = [pq.read_table(folder / e.file, columns=[column], partitioning=None) for e in group]
-    instants = np.sort(np.concatenate([table[column].to_numpy() for table in tables]))
-    bounds = np.unique(instants[::PART_ROWS]).tolist()
+    """Stretches of time (half open) from first row to last, of some PART_ROWS rows and PART_B bytes
+    at most, but for rows of one instant."""
+    found = [_sized(folder / each.file, time_column(each.kind)) for each in group]
+    instants = np.concatenate([instants for instants, _ in found])
+    order = np.argsort(instants, kind="stable")
+    instants = instants[order]
+    sizes_b = np.concatenate([sizes for _, sizes in found])[order]
+    before_b = np.cumsum(sizes_b) - sizes_b
+    parts = np.stack([np.arange(len(instants)) // PART_ROWS, before_b // PART_B])
+    begins = np.flatnonzero(np.diff(parts, prepend=-1).any(axis=0))
+    bounds = np.unique(instants[begins]).tolist()
     yield from pairwise([*bounds, int(instants[-1]) + 1])
+
+
+def _sized(file: Path, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """The instant of each row, and about how many bytes it takes in memory."""
+    instants, sizes_b = [], []
+    with pq.ParquetFile(file) as parquet:
+        for number in range(parquet.num_row_groups):
+            group = parquet.metadata.row_group(number)
+            values = [group.column(n).num_values for n in range(group.num_columns)]
+            elements = sum(max(0, count - group.num_rows) for count in values)
+            row_b = max(group.total_byte_size, ELEMENT_B * elements) // group.num_rows
+            instants.append(parquet.read_row_group(number, [column])[column].to_numpy())
+            sizes_b.append(np.full(group.num_rows, row_b))
+    return np.concatenate(instants), np.concatenate(sizes_b)
 
 
 def replaced_versions(db: sqlite3.Connection, kind: str) -> set[tuple[str, str, int]]:

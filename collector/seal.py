@@ -6,7 +6,7 @@ its hot rows; a crash in between leaves a file that nobody lists and rows that a
 
 import os
 import sqlite3
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,8 +26,12 @@ from collector.damage import Damage
 from collector.files import sync_folder
 from collector.manifest import MANIFEST
 
-ROUND_ROWS = 25_000  # bounds the memory of one round
-GROUP_ROWS = 50_000  # what a damaged page takes with it
+# These bound the memory of one round: a row of a long conversation takes many thousand bytes.
+ROUND_ROWS = 25_000
+ROUND_B = 32 << 20
+# These bound what a damaged page takes with it, and what is decoded at once.
+GROUP_ROWS = 50_000
+GROUP_B = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -64,17 +68,22 @@ class Round:
 def rounds(folder: Path) -> Iterator[Round]:
     """Write what is hot now, a bounded part at a time; the caller records each part.
 
+    A part has at most ROUND_ROWS rows and ROUND_B bytes, or is one batch that has more.
     Raises OSError, sqlite3.Error; files of a part that failed are removed.
     """
     uri = f"{(folder / MANIFEST).absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, timeout=10, isolation_level=None)) as db:
-        todo = db.execute("SELECT id, kind, rows FROM hot ORDER BY id").fetchall()
+        query = "SELECT id, kind, rows, length(batch) FROM hot ORDER BY id"
+        todo = deque(db.execute(query).fetchall())
         while todo:
-            part, rows = defaultdict(list), 0
-            while todo and (rows == 0 or rows + todo[0][2] <= ROUND_ROWS):
-                hot_id, kind, count = todo.pop(0)
+            part, rows, size_b = defaultdict(list), 0, 0
+            while todo:
+                hot_id, kind, count, batch_b = todo[0]
+                if rows and (rows + count > ROUND_ROWS or size_b + batch_b > ROUND_B):
+                    break
+                todo.popleft()
                 part[kind].append(hot_id)
-                rows += count
+                rows, size_b = rows + count, size_b + batch_b
             yield _round(folder, db, part)
 
 
@@ -188,7 +197,8 @@ def _write(file: BinaryIO, kind: str, parts: Iterable[pa.Table]) -> tuple[int, i
         file, schema(kind), compression="zstd", write_page_checksum=True
     ) as writer:
         for part in parts:
-            writer.write_table(part, row_group_size=GROUP_ROWS)
+            fit = GROUP_B * part.num_rows // max(1, part.nbytes)
+            writer.write_table(part, row_group_size=max(1, min(GROUP_ROWS, fit)))
             found = pc.min_max(part[time_column(kind)]).as_py()
             rows, bounds = rows + part.num_rows, [*bounds, found["min"], found["max"]]
     return rows, min(bounds), max(bounds)
