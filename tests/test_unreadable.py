@@ -76,7 +76,8 @@ def without_rights(code: str, path: Path) -> subprocess.CompletedProcess[str]:
 def no_descriptors(but: int = 0) -> Iterator[None]:
     """Every file that this process may have open is open, `but` for some."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = max(int(each.name) for each in Path("/proc/self/fd").iterdir()) + 8
+    # Some above the highest, as there may be none free below it.
+    most = max(int(each.name) for each in Path("/proc/self/fd").iterdir()) + 64
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, limits[1]))
     taken = []
     try:
