@@ -2,13 +2,16 @@
 
 Along every axis own cost less the bill is a straight line: what a day costs at its zero, and what
 each unit adds less what it would have been billed. So each root is exact, a Fraction, and nothing
-is searched. Money is in units of one currency throughout.
+is searched. Where a part of that difference is not known, the root is a bound, and what it would
+be without that part is no answer. Money is in units of one currency throughout.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
+
+from analytics.bounds import Bound, turned
 
 HOURS_PER_DAY = 24
 DAYS_PER_MONTH = Fraction(487, 16)
@@ -18,14 +21,16 @@ Verdict = Literal["at", "never", "always"]
 
 @dataclass(frozen=True)
 class Root:
-    """Where the two meet: `at` a value, or own cost is `always` or `never` the lower one."""
+    """Where the two meet: `at` a value or on one side of it (`bound`), or own cost is `always` or
+    `never` the lower one."""
 
     verdict: Verdict
     value: Fraction | None = None
+    bound: Bound = "exactly"
 
     def times(self, factor: Fraction | int) -> "Root":
         """The same root in another unit."""
-        return Root(self.verdict, None if self.value is None else self.value * factor)
+        return replace(self, value=None if self.value is None else self.value * factor)
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,16 @@ def _by_sign(excess: Fraction) -> Root:
     return Root("never" if excess > 0 else "always")
 
 
+def bounded(root: Root, excess: Excess, bound: Bound) -> Root | None:
+    """The root where what is paid beyond the bill is only known within a bound, everywhere on the
+    axis; None where that leaves the verdict open."""
+    if root.verdict == "at":
+        falls = excess.per_unit < 0
+        return replace(root, bound=bound if falls else turned(bound))
+    holds = "at least" if root.verdict == "never" else "at most"
+    return root if bound in ("exactly", holds) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bought:
     """What was bought: its price, what remains of it, and what a day of it costs.
@@ -81,7 +96,7 @@ class UsedDay:
     standing: what it costs without any work; hours: of work; hour_cost, hour_bill, hour_tokens:
     what each of them adds (None where not known); busy: share of those hours in which a card
     computes; energy, kwh: the part of the cost that is energy, and what was drawn at the wall;
-    days: how many such days there were.
+    days: how many such days there were; excess_bound: what is known of cost less bill.
     """
 
     standing: Fraction
@@ -95,6 +110,7 @@ class UsedDay:
     kwh: Fraction
     bought: Bought | None
     days: Fraction = Fraction(1)
+    excess_bound: Bound = "exactly"
 
     @property
     def bill(self) -> Fraction:
@@ -104,7 +120,8 @@ class UsedDay:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakEven:
-    """A root for each axis, None where what it rests on is not known or was not bought.
+    """A root for each axis, None where what it rests on is not known or was not bought, or where
+    what is not known leaves open whether there is any.
 
     `utilization` is the share of the cards' time in which they compute. Tokens a day end at what
     the cards put out when they always compute, at the measured rate; prices have no upper end.
@@ -140,7 +157,9 @@ def _hours(day: UsedDay) -> tuple[Root | None, Root | None]:
         return None, None
     excess = Excess(day.standing, day.hour_cost - day.hour_bill)
     whole = HOURS_PER_DAY / day.busy if day.busy else None
-    return solve(excess, HOURS_PER_DAY, of_use=True), solve(excess, whole, of_use=True)
+    hours, always_busy = (solve(excess, most, of_use=True) for most in (HOURS_PER_DAY, whole))
+    told = day.excess_bound
+    return bounded(hours, excess, told), bounded(always_busy, excess, told)
 
 
 def _tokens(day: UsedDay, always_busy: Root | None) -> Root | None:
@@ -156,24 +175,29 @@ def _hardware(day: UsedDay) -> Root | None:
         return None
     per_unit = bought.per_day / (bought.price - bought.residual)
     rest = day.cost - bought.per_day
-    return solve(Excess(rest - per_unit * bought.residual - day.bill, per_unit))
+    return _solved(Excess(rest - per_unit * bought.residual - day.bill, per_unit), day)
 
 
 def _electricity(day: UsedDay) -> Root | None:
     """The price of a kWh at the wall at which the whole day would have met the bill."""
-    return solve(Excess(day.cost - day.energy - day.bill, day.kwh)) if day.kwh else None
+    return _solved(Excess(day.cost - day.energy - day.bill, day.kwh), day) if day.kwh else None
 
 
 def _payback(day: UsedDay) -> Root | None:
     bought = day.bought
     if bought is None:
         return None
-    return solve(Excess(bought.price, day.cost - bought.per_day - day.bill))
+    return _solved(Excess(bought.price, day.cost - bought.per_day - day.bill), day)
+
+
+def _solved(excess: Excess, day: UsedDay) -> Root | None:
+    return bounded(solve(excess), excess, day.excess_bound)
 
 
 def as_json(found: BreakEven) -> dict[str, Any]:
     """The roots as JSON values: decimal texts of up to nine decimals, tokens whole, the first that
-    reach it; None without one. `verdict` is that of the hours, `verdicts` has them all."""
+    reach it; None without one. `verdict` is that of the hours, `verdicts` has them all; `bounds`
+    which side of a figure is known."""
     roots = {
         "hours_per_day": found.hours_per_day,
         "utilization": found.utilization,
@@ -189,6 +213,10 @@ def as_json(found: BreakEven) -> dict[str, Any]:
         **{axis: None if value is None else decimal(value) for axis, value in values.items()},
         "tokens_per_day": whole_tokens(values["tokens_per_day"]),
         "verdicts": verdicts,
+        "bounds": {
+            axis: root.bound if root and root.verdict == "at" else None
+            for axis, root in roots.items()
+        },
     }
 
 

@@ -1,8 +1,8 @@
 """Own cost beside what the same requests come to on each price sheet.
 
 A bill is converted day by day, at the rate of the day in which its requests ended. Where requests
-could not be priced the bill is at least what is said, and so may own cost be; the savings say
-which side that leaves open.
+could not be priced the bill is at least what is said, and so may own cost be; savings, break-even
+and verdict say which side that leaves open, or nothing where it leaves the answer open.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analytics.billing import alone, bills
+from analytics.bounds import Bound, known, over, sign
 from analytics.breakeven import UsedDay, as_json, break_even, decimal
 from analytics.counterfactual import Bill
 from analytics.day import Day
@@ -132,10 +133,10 @@ def compare(
 
 
 def _entry(billed: Billed, month: Mapping[str, Any], day: UsedDay | None) -> dict[str, Any]:
-    sheet, bill, tokens = billed.sheet, billed.bill, month["tokens"]["output"]
-    bills = _bills(bill)
+    sheet, bill = billed.sheet, billed.bill
+    bills, told = _bills(bill), known(at_least=bill.priced < bill.requests)
     headline = bills["headline_nano"]
-    price = per_mtok_nano(headline, tokens) if headline is not None and tokens else None
+    price, saved = _price(bill, month["tokens"]["output"]), _savings(headline, told, month)
     return {
         "sheet": billed.name,
         "currency": month["currency"],
@@ -144,6 +145,7 @@ def _entry(billed: Billed, month: Mapping[str, Any], day: UsedDay | None) -> dic
         "tokenizer_ratio": sheet and sheet.tokenizer_ratio,
         **bills,
         "same_hits_untold": bill.priced - bill.told,
+        "headline_bound": None if headline is None else told,
         "headline_nano_per_mtok": price,
         "output_only_nano_per_mtok": (
             per_mtok_nano(bill.output_nano, bill.output_tokens) if bill.output_tokens else None
@@ -153,10 +155,18 @@ def _entry(billed: Billed, month: Mapping[str, Any], day: UsedDay | None) -> dic
         "unpriced_requests": bill.requests - bill.priced,
         "unpriced": list(_by_reason(bill.unpriced)),
         "noted": list(_by_reason(bill.noted)),
-        **_savings(headline, month, at_least=bill.priced < bill.requests),
-        "here_or_there": _here_or_there(month["cost_per_mtok"]["marginal"]["output"], price),
-        "break_even": _break_even(headline, day),
+        **saved,
+        "here_or_there": _here_or_there(month["cost_per_mtok"]["marginal"]["output"], price, saved),
+        "break_even": _break_even(headline, told, day),
     }
+
+
+def _price(bill: Bill, tokens: int | None) -> int | None:
+    """The headline bill per million output tokens: of the period where it covers all requests, as
+    own cost has it; else of the requests that it covers."""
+    over_all = bill.priced == bill.requests
+    count = tokens if over_all else bill.output_tokens
+    return per_mtok_nano(bill.headline_nano, count) if bill.priced and count else None
 
 
 def _bills(bill: Bill) -> dict[str, Any]:
@@ -183,38 +193,32 @@ def _by_reason(counts: Mapping[str, int]) -> Iterator[dict[str, Any]]:
         yield {"why": why, "requests": counts[why]}
 
 
-def _savings(headline: int | None, month: Mapping[str, Any], *, at_least: bool) -> dict[str, Any]:
+def _savings(headline: int | None, told: Bound, month: Mapping[str, Any]) -> dict[str, Any]:
     """The bill less own cost, and which side it leaves open."""
     costs = {
         "full": (month["cost_nano"]["total"], bool(month["at_least"])),
         "marginal": (month["marginal_cost_nano"], month["marginal_at_least"]),
     }
-    told: dict[str, Any] = {}
-    for name, (own, own_at_least) in costs.items():
-        known = headline is not None and own is not None
-        told[f"savings_{name}_nano"] = headline - own if known else None
-        told[f"savings_{name}_bound"] = bound(at_least, own_at_least) if known else None
-    return told
+    found: dict[str, Any] = {}
+    for name, (own, at_least) in costs.items():
+        saved = None if headline is None or own is None else headline - own
+        bound = None if saved is None else over(told, known(at_least=at_least))
+        found |= {f"savings_{name}_nano": saved, f"savings_{name}_bound": bound}
+    return found
 
 
-def bound(bill_at_least: bool, own_at_least: bool) -> str:
-    """What a saving is, where its bill or own cost is only known to be at least so much."""
-    if bill_at_least:
-        return "open" if own_at_least else "at least"
-    return "at most" if own_at_least else "exactly"
-
-
-def _here_or_there(here: int | None, there: int | None) -> dict[str, Any]:
+def _here_or_there(here: int | None, there: int | None, saved: Mapping[str, Any]) -> dict[str, Any]:
     """Now that the rig is bought: its energy above idle per million output tokens, beside the
-    bill for the same."""
+    bill's. Which is cheaper is told where what was saved has a sign, whatever is not known."""
     cheaper = None
     if here is not None and there is not None:
-        cheaper = "level" if here == there else "here" if here < there else "there"
+        way = sign(saved["savings_marginal_nano"], saved["savings_marginal_bound"])
+        cheaper = {1: "here", -1: "there", 0: "level", None: None}[way]
     return {"here_nano_per_mtok": here, "there_nano_per_mtok": there, "cheaper": cheaper}
 
 
-def _break_even(headline: int | None, day: UsedDay | None) -> dict[str, Any] | None:
+def _break_even(headline: int | None, told: Bound, day: UsedDay | None) -> dict[str, Any] | None:
     """Solved for an average day of the period; None where there was no bill or no work."""
     if headline is None or day is None:
         return None
-    return as_json(break_even(beside(day, headline)))
+    return as_json(break_even(beside(day, headline, told)))

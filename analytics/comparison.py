@@ -85,6 +85,9 @@ def comparison(shelf: Shelf, period: Period, names: Sequence[str]) -> dict[str, 
         "per_mtok_nano": {
             name: month["cost_per_mtok"][name]["output"] for name in ("full", "marginal")
         },
+        "per_mtok_bound": {
+            name: month["cost_per_mtok_bound"][name]["output"] for name in ("full", "marginal")
+        },
         "by_hours": by_hours(month),
         "sheets": month["compare"],
         "since_purchase": since_purchase(shelf, names),

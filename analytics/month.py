@@ -19,6 +19,7 @@ from analytics.identities import check
 from analytics.layer_chain import chain
 from analytics.machine_groups import machine_groups
 from analytics.periods import Period
+from analytics.price_bounds import price_bounds
 from analytics.quality import at_least, embedding_ns, flags, parts_at_least, quality, refused
 from analytics.read import Ledger
 from analytics.replay import needed
@@ -154,6 +155,7 @@ def summarize(
         ),
         "quality": counted,
     }
+    document["cost_per_mtok_bound"] = price_bounds(document)
     document["compare"] = compare(
         billed, document, used_day(document, ratios, days, settings) if billed else None
     )
@@ -179,6 +181,10 @@ def _tokens(tallies: pl.DataFrame, cells: pl.DataFrame) -> Tokens:
         "requests": "requests",
         "attempts": "attempts",
         "missing_usage": "missing_usage",
+        "missing_input": "missing_input",
+        "missing_output": "missing_output",
+        "missing_split_input": "missing_split_input",
+        "missing_split_output": "missing_split_output",
     }
     told = {name: _known(tallies[column]) for name, column in columns.items()}
     return {**told, "emitted": cells.select(put_out()).item()}
@@ -241,7 +247,8 @@ def _unallocated(cost: Mapping[str, int], shares: pl.DataFrame) -> dict[str, int
 def _prices(
     work: pl.DataFrame, tokens: Tokens, full: int, active: int, marginal: int | None
 ) -> dict[str, Any]:
-    """The three prices over output, over all tokens, and by kind of work."""
+    """The three prices over output, over all tokens, and by kind of work (`price_bounds` tells
+    what is known of them)."""
     kinds = {kind: int(work[f"{kind}_nano"].sum()) for kind in KINDS}
     totals = {"full": full, "active": active, "marginal": marginal}
     return {name: _price(total, active, kinds, tokens) for name, total in totals.items()}
@@ -256,13 +263,19 @@ def _price(total: int | None, busy: int, kinds: dict[str, int], tokens: Tokens) 
 
     return {
         "output": per(total, tokens["output"]),
-        "all": per(total, (tokens["input"] or 0) + (tokens["output"] or 0)),
+        "all": per(total, _all(tokens)),
         "by_kind": {
             "new": per(of("new"), tokens["split_new"]),
             "recomputed": per(of("recomputed"), tokens["split_recomputed"]),
             "output": per(of("output"), tokens["split_output"]),
         },
     }
+
+
+def _all(tokens: Tokens) -> int | None:
+    """Tokens in and out; None where either is not known at all."""
+    told, put_out = tokens["input"], tokens["output"]
+    return None if told is None or put_out is None else told + put_out
 
 
 def _layers(ratios: Layers, found: dict[str, Peak]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ def quality(days: list[Day], settings: Settings) -> dict[str, Any]:
     cells, tallies = joined(days, "cells"), joined(days, "tallies")
     return {
         "missing_usage": int(tallies["missing_usage"].sum()),
+        "missing_input": int(tallies["missing_input"].sum()),
         "missing_output": int(tallies["missing_output"].sum()),
         "missing_cached": int(tallies["missing_cached"].sum()),
         "derived_usage": int(tallies["derived_usage"].sum()),
@@ -121,6 +122,11 @@ def flags(
             found["missing_output"] > 0,
             f"{counted(found['missing_output'], 'request')} ended without an output count: tokens"
             " are at least what is said",
+        ),
+        (
+            found["missing_input"] > 0,
+            f"{counted(found['missing_input'], 'request')} ended without an input count: input"
+            " tokens are at least what is said, and no API's bill has these requests",
         ),
         (
             found["missing_cached"] > 0,

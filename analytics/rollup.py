@@ -130,7 +130,8 @@ def tallies(ended: pl.DataFrame) -> pl.DataFrame:
 
     Token sums are of what is known, and None where nothing is. `split_new` and `split_recomputed`
     are the uncached input, `split_output` the output, of the attempts whose time could be split
-    into kinds. `requests` leaves earlier tries of the same request out; their tokens count.
+    into kinds; `missing_split_…` counts those of them that did not tell it. `requests` leaves
+    earlier tries of the same request out; their tokens count.
     """
     by = [*LABELS, "operation"]
     given, cached, again, put_out = (
@@ -142,7 +143,10 @@ def tallies(ended: pl.DataFrame) -> pl.DataFrame:
         "attempts": pl.lit(True),
         "requests": pl.col("is_request"),
         "missing_usage": given.is_null() | put_out.is_null(),
+        "missing_input": given.is_null(),
         "missing_output": put_out.is_null(),
+        "missing_split_input": split & (given - cached).is_null(),
+        "missing_split_output": split & put_out.is_null(),
         "missing_cached": cached.is_null(),
         "derived_usage": source == "derived",
         "estimated_usage": source == "estimated",

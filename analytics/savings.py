@@ -1,14 +1,15 @@
 """What the rig saved since it was bought, month by month: the payback line.
 
 A month saves its API bill less own cost, against `full` (was buying it right) and `marginal` (was
-running it right). Months before the first event cost what they cost and have no bill: what was
-run then nobody watched.
+running it right). Months that nobody watched, as those before the first event, cost what they cost
+and have no bill.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from analytics.compare import Billed, bound, compared
+from analytics.bounds import both, known, over
+from analytics.compare import Billed, compared
 from analytics.day import joined
 from analytics.month import cost_of, marginal_of
 from analytics.periods import Period, month_at
@@ -20,13 +21,21 @@ KINDS = ("full", "marginal")
 WATCHING = ("attempt", "heartbeat", "sample", "engine")
 
 
+class Seen(NamedTuple):
+    """Whether anybody watched a month's cards at some time, and at all times."""
+
+    some: bool
+    all: bool
+
+
 def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
     """For each sheet its months, the oldest first: bill, own cost and savings (None where not
     known), and the savings added up so far.
 
     A sum leaves out the months whose saving is not known, and is None where none is; its bound
-    tells what that leaves open. A month before the first event may have had requests: neither its
-    bill is known nor what it drew for them; against `full` it saved at least nothing less own cost.
+    tells what that leaves open. Time without a witness may have had requests: a month that has any
+    billed at least what is said, and drew at least that for its requests. Of a month that nobody
+    watched neither is known; against `full` it saved at least nothing less own cost.
     """
     lines: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     first = shelf.first_ns(*WATCHING)
@@ -34,15 +43,20 @@ def since_purchase(shelf: Shelf, names: Sequence[str]) -> list[dict[str, Any]]:
         days = shelf.days(period.from_ns, period.to_ns)
         cells = joined(days, "cells")
         marginal, marginal_known = marginal_of(cells)
-        reasons = at_least(quality(days, shelf.settings), shelf.settings)
+        counted = quality(days, shelf.settings)
+        unseen_ns, reasons = counted["unknown_ns"], at_least(counted, shelf.settings)
+        begun = first is not None and first < period.to_ns
+        seen = Seen(
+            some=begun and (not unseen_ns or unseen_ns < int(cells["ns"].sum())),
+            all=begun and not unseen_ns,
+        )
         own = {
             "full": (cost_of(cells, days)["total"], bool(reasons)),
-            "marginal": (marginal, not marginal_known),
+            "marginal": (marginal, not (marginal_known and seen.all)),
         }
-        watched = first is not None and first < period.to_ns
         for billed in compared(shelf, days, names):
             before = lines[billed.name]
-            before.append(_point(period, billed, own, before, watched=watched))
+            before.append(_point(period, billed, own, before, seen))
     return [{"sheet": name, "months": months} for name, months in lines.items()]
 
 
@@ -64,31 +78,33 @@ def _point(
     billed: Billed,
     own: dict[str, tuple[int | None, bool]],
     before: list[dict[str, Any]],
-    *,
-    watched: bool,
+    seen: Seen,
 ) -> dict[str, Any]:
     """A month beside those before it."""
     bill = billed.bill
     nano = None if bill.requests and not bill.priced else bill.headline_nano
+    more = known(at_least=bill.priced < bill.requests or not seen.all)
     point: dict[str, Any] = {
         "month": period.name,
         "requests": bill.requests,
         "unpriced_requests": bill.requests - bill.priced,
-        "bill_nano": nano if watched else None,
+        "bill_nano": nano if seen.some else None,
+        "bill_bound": more if seen.some and nano is not None else None,
     }
     last = before[-1] if before else {}
     for kind in KINDS:
         cost, cost_at_least = own[kind]
-        if cost is None and watched and not bill.requests:
+        if cost is None and seen.all and not bill.requests:
             cost, cost_at_least = 0, False  # no request, so nothing was drawn for any
+        own_bound = known(at_least=cost_at_least)
         saved = None if nano is None or cost is None else nano - cost
-        more = bill.priced < bill.requests or not watched
-        told = bound(more, cost_at_least) if saved is not None else "open"
+        told = over(more, own_bound) if saved is not None else "open"
         point |= {
             f"{kind}_nano": cost,
+            f"{kind}_bound": None if cost is None else own_bound,
             f"saved_{kind}_nano": saved,
             f"saved_{kind}_sum_nano": _sum(last.get(f"saved_{kind}_sum_nano"), saved),
-            f"saved_{kind}_sum_bound": _both(last.get(f"saved_{kind}_sum_bound", "exactly"), told),
+            f"saved_{kind}_sum_bound": both(last.get(f"saved_{kind}_sum_bound", "exactly"), told),
         }
     return point
 
@@ -97,10 +113,3 @@ def _sum(before: int | None, more: int | None) -> int | None:
     """What is known of two amounts together."""
     told = [nano for nano in (before, more) if nano is not None]
     return sum(told) if told else None
-
-
-def _both(one: str, other: str) -> str:
-    """The bound of a sum from those of its parts."""
-    if "exactly" in (one, other):
-        return other if one == "exactly" else one
-    return one if one == other else "open"

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from analytics.book_value import written_off
+from analytics.bounds import Bound, known, over
 from analytics.breakeven import HOURS_PER_DAY, NANO, Bought, UsedDay
 from analytics.day import Day, joined
 from analytics.drawn import billed_uj
@@ -41,6 +42,7 @@ def used_day(
 
     return UsedDay(
         days=count,
+        excess_bound=known(at_least=bool(month["at_least"])),
         standing=a_day(cost["total"] - (marginal or 0)),
         hours=hours,
         hour_cost=None if marginal is None else a_day(marginal) / hours,
@@ -54,9 +56,10 @@ def used_day(
     )
 
 
-def beside(day: UsedDay, bill_nano: int) -> UsedDay:
-    """The day beside an API's bill for the whole period."""
-    return replace(day, hour_bill=Fraction(bill_nano, NANO) / day.days / day.hours)
+def beside(day: UsedDay, bill_nano: int, told: Bound = "exactly") -> UsedDay:
+    """The day beside an API's bill for the whole period, and what is known of the bill."""
+    hour_bill = Fraction(bill_nano, NANO) / day.days / day.hours
+    return replace(day, hour_bill=hour_bill, excess_bound=over(day.excess_bound, told))
 
 
 def _bought(days: Sequence[Day], settings: Settings, count: Fraction) -> Bought | None:

@@ -16,6 +16,7 @@ from analytics.breakeven import NANO, Bought, UsedDay, as_json, break_even
 from analytics.day import joined
 from analytics.month import cost_of, marginal_of
 from analytics.periods import Period
+from analytics.quality import at_least, quality
 from analytics.shelf import Shelf
 from analytics.used_day import beside, used_day
 from analytics.utilization import best_peaks, layers, per_mtok_nano
@@ -56,6 +57,7 @@ def average_day(shelf: Shelf, period: Period) -> UsedDay | None:
         "marginal_cost_nano": marginal,
         "cost_nano": cost_of(cells, days),
         "tokens": {"output": tokens},
+        "at_least": at_least(quality(days, shelf.settings), shelf.settings),
     }
     return used_day(month, layers(ns, peaks, tokens), days, shelf.settings)
 
@@ -106,22 +108,24 @@ def _at_price(bought: Bought, price: Fraction) -> tuple[Bought, Fraction]:
     return replace(bought, price=price, per_day=per_day), bought.per_day - per_day
 
 
-def figures(day: UsedDay, headline_nano: int | None, change: Change) -> dict[str, Any]:
-    """A period under a change, beside a sheet's bill for it as it was (None where not known).
+def figures(day: UsedDay, sheet: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    """A period under a change, beside a sheet's bill for it as it was (an entry of `compare`).
 
     hours_per_day, hardware_price, price_per_kwh: what they are then, floats to be shown;
     full_nano_per_mtok, cost_nano, bill_nano, bill_nano_per_mtok, saved_nano; break_even as
     `compare` has it. What is not known, or cannot be changed, is None. Raises as `changed` does.
     """
-    was = levels(day)
-    told = changed(beside(day, headline_nano or 0), change)
+    was, headline = levels(day), sheet["headline_nano"]
+    known = headline is not None
+    day = beside(day, headline, sheet["headline_bound"]) if known else day
+    told = changed(day, change)
     tokens = _known(told.hour_tokens) * told.hours * told.days
     cost, bill = (_nano(amount * told.days) for amount in (told.cost, told.bill))
-    known = headline_nano is not None
     return {
         **{name: _then(getattr(was, name), getattr(change, name)) for name in CHANGES},
         "full_nano_per_mtok": _per_mtok(told.cost * told.days, tokens),
-        "bill_nano_per_mtok": _per_mtok(told.bill * told.days, tokens) if known else None,
+        # More or less of the same requests cost as much a token.
+        "bill_nano_per_mtok": sheet["headline_nano_per_mtok"] if tokens else None,
         "cost_nano": cost,
         "bill_nano": bill if known else None,
         "saved_nano": bill - cost if known else None,

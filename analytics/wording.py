@@ -1,9 +1,17 @@
-"""Counts, instants and lengths of time in words."""
+"""Counts, bounds, instants and lengths of time in words."""
 
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
+
+# What stands after a label, by what is known of its figure.
+BOUNDS = {
+    "exactly": "",
+    "at least": ", at least",
+    "at most": ", at most",
+    "open": ", as far as known",
+}
 
 
 def counted(number: int | None, noun: str) -> str:
@@ -13,11 +21,30 @@ def counted(number: int | None, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def told_tokens(tokens: Mapping[str, int | None]) -> str:
+    """A month's tokens in words; at least so many where some requests told none."""
+    put_out, told = (
+        ("at least " if tokens[name] and tokens.get(f"missing_{name}") else "")
+        + counted(tokens[name], f"{name} token")
+        for name in ("output", "input")
+    )
+    return f"{put_out} · {told}, {cached(tokens)}"
+
+
 def cached(tokens: Mapping[str, int | None]) -> str:
     """How much of the input was cached, of a month's tokens."""
     if tokens["cache_read"] is None:
         return "their cached part unknown"
     return f"{tokens['cache_read']:,} of them cached"
+
+
+def covered(entry: Mapping[str, Any]) -> str:
+    """Which requests the bill of a comparison's entry is for: "the same requests", or "5 of 10
+    requests" where some could not be priced."""
+    if not (entry["unpriced_requests"] and entry["priced_requests"]):
+        return "the same requests"
+    asked = entry["priced_requests"] + entry["unpriced_requests"]
+    return f"{entry['priced_requests']:,} of {counted(asked, 'request')}"
 
 
 def span(ns: int) -> str:

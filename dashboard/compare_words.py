@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from analytics.bounds import Bound, turned
+from analytics.wording import BOUNDS as LABELS
 from dashboard import meanings, words
 from dashboard.sentences import plain
 
@@ -46,7 +48,8 @@ def answer(found: Mapping[str, Any], sheet: Mapping[str, Any]) -> str:
     marginal = found["cost_nano"]["marginal"]
     if marginal is None:
         return f"{told}; what its requests drew beyond idle is unknown."
-    return f"{told}, {words.amount(marginal)} of it electricity that the requests drew beyond idle."
+    drawn = words.known_part(marginal, at_least=found["at_least"]["marginal"])
+    return f"{told}, {drawn} of it electricity that the requests drew beyond idle."
 
 
 def here_or_there(sheet: Mapping[str, Any], currency: str) -> str | None:
@@ -86,25 +89,16 @@ def saved_tile(sheet: Mapping[str, Any], kind: str, currency: str) -> tuple[str,
     what the rig cost more."""
     nano, bound = sheet[f"savings_{kind}_nano"], sheet[f"savings_{kind}_bound"]
     if nano is not None and nano < 0:
-        return f"{currency} {MORE[kind]}{_told(_of_a_loss(bound))}", words.headline(-nano)
-    return f"{currency} saved against {kind}{_told(bound)}", words.change(nano)
+        return f"{currency} {MORE[kind]}{LABELS[turned(bound)]}", words.headline(-nano)
+    return f"{currency} saved against {kind}{LABELS[bound or 'exactly']}", words.change(nano)
 
 
-def _told(bound: str | None) -> str:
-    return f",{BOUNDS[bound]}" if bound and BOUNDS[bound] else ""
-
-
-def _of_a_loss(bound: str) -> str:
-    """Who saves at least −7 loses at most 7."""
-    return {"at least": "at most", "at most": "at least"}.get(bound, bound)
-
-
-def _saved(nano: int | None, bound: str, kind: str, currency: str) -> str:
+def _saved(nano: int | None, bound: Bound, kind: str, currency: str) -> str:
     """What was saved or lost."""
     if nano is None:
         return f"what was saved against {kind} cost is not known"
     if nano < 0:
-        bound = _of_a_loss(bound)
+        bound = turned(bound)
     how = "lost" if nano < 0 else "saved"
     amount = words.headline(abs(nano))
     return f"**{amount} {currency}** {how} against {kind} cost{BOUNDS[bound]}"
@@ -113,7 +107,9 @@ def _saved(nano: int | None, bound: str, kind: str, currency: str) -> str:
 def even(curve: Mapping[str, Any] | None, sheet: Mapping[str, Any]) -> str:
     """The break-even in hours as a sentence."""
     meet = sheet["break_even"]
-    if curve is None or meet is None or meet["verdict"] is None:
+    if curve is not None and meet is not None and meet["verdict"] is None:
+        return "Whether the two would meet is open: not all of the bill or of the cost is known."
+    if curve is None or meet is None:
         return (
             "Where the two would meet is not known: it takes requests with output tokens, a bill, "
             "and electricity that is read and priced."
@@ -124,10 +120,17 @@ def even(curve: Mapping[str, Any] | None, sheet: Mapping[str, Any]) -> str:
         return f"At {here} active hours a day, and at any other number, {name} costs less."
     if meet["verdict"] == "always":
         return f"At {here} active hours a day, and at any other number, the rig costs less."
+    bound = BOUNDS[meet["bounds"]["hours_per_day"]].strip()
+    since = f"{bound} **{float(meet['hours_per_day']):.1f}**".strip()
     return (
-        f"The rig works {here} active hours a day; from **{float(meet['hours_per_day']):.1f}** on "
-        f"it would be cheaper than {name}."
+        f"The rig works {here} active hours a day; from {since} on it would be cheaper than {name}."
     )
+
+
+def axis_tile(meet: Mapping[str, Any], axis: str) -> tuple[str, str, str]:
+    """The label, the figure and the meaning of an axis' break-even."""
+    label, meaning = AXES[axis]
+    return f"{label}{LABELS[meet['bounds'][axis] or 'exactly']}", axis_figure(meet, axis), meaning
 
 
 def axis_figure(meet: Mapping[str, Any], axis: str) -> str:

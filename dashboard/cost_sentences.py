@@ -32,17 +32,19 @@ def months(entries: list[dict[str, Any]], currency: str) -> str:
         return f"What was paid for; the first month is still running.{note}"
     if len(over) == 1:
         only = over[0]
-        return (
-            f"{words.month_name(only['month'])} cost "
-            f"{words.cents(only['cost_nano']['total'])} {currency}.{note}"
-        )
+        return f"{words.month_name(only['month'])} cost {_total(only)} {currency}.{note}"
     high = max(over, key=lambda entry: entry["cost_nano"]["total"])
     low = min(over, key=lambda entry: entry["cost_nano"]["total"])
     return (
         f"Of {len(over)} whole months, {words.month_name(high['month'])} cost most, "
-        f"{words.cents(high['cost_nano']['total'])} {currency}, and "
-        f"{words.month_name(low['month'])} least, {words.cents(low['cost_nano']['total'])}.{note}"
+        f"{_total(high)} {currency}, and "
+        f"{words.month_name(low['month'])} least, {_total(low)}.{note}"
     )
+
+
+def _total(entry: dict[str, Any]) -> str:
+    least = "at least " if entry["at_least"] else ""
+    return f"{least}{words.cents(entry['cost_nano']['total'])}"
 
 
 def energy(month: dict[str, Any]) -> str:
@@ -71,10 +73,11 @@ def who(month: dict[str, Any], by: str, groups: list[dict[str, Any]], names: dic
     full, active, _ = three_costs(first)
     name = plain(names.get(first["name"], first["name"]))
     part = words.share(full / total) if total > 0 else words.UNKNOWN
+    least = "at least " if month["at_least"] else ""
     carries = "cost" if by == "card" else "carries"
     told = (
-        f"The {NOUNS[by]} {name} {carries} most: **{words.cents(full)} {currency}**, {part} of "
-        f"everything, of which {words.cents(active)} while it worked."
+        f"The {NOUNS[by]} {name} {carries} most: {least}**{words.cents(full)} {currency}**, {part} "
+        f"of everything, of which {words.cents(active)} while it worked."
     )
     more = len(groups) - 10
     if more > 0:

@@ -76,7 +76,10 @@ BILL_SIMULATED = (
     "prefixes by its rules; unknown where no request told its prefixes or no rules are known."
 )
 BILL_NO_CACHE = "API bill for the same requests if no input had been served from a cache."
-UNPRICED = "Requests that the sheet has no price for; they are in none of its bills."
+UNPRICED = (
+    "Requests that could not be priced; they are in none of its bills, so that bills, and what was "
+    "saved, are at least what is said."
+)
 OUTPUT_ONLY = (
     "The API's output price alone, as people quote it. It leaves out the input, so it makes the "
     "API look cheaper than the bill would be."

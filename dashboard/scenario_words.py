@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from analytics.what_if import Levels
+from analytics.wording import BOUNDS
 from collector.scenarios import is_possible
 from dashboard import compare_words, scenario_meanings, words
 
@@ -115,9 +116,12 @@ def tile(figures: Mapping[str, Any], sheet: Mapping[str, Any], currency: str) ->
 
 
 def even(figures: Mapping[str, Any]) -> str:
-    """The break-even in hours: a number, `never`, `always`, `unknown`."""
+    """The break-even in hours: a number and what is known of it, `never`, `always`, `unknown`."""
     meet = figures["break_even"]
-    return words.UNKNOWN if meet is None else compare_words.axis_figure(meet, "hours_per_day")
+    if meet is None:
+        return words.UNKNOWN
+    told = compare_words.axis_figure(meet, "hours_per_day")
+    return f"{told}{BOUNDS[meet['bounds']['hours_per_day'] or 'exactly']}"
 
 
 def row(name: str, figures: Mapping[str, Any]) -> dict[str, Any]:

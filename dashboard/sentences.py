@@ -1,11 +1,15 @@
 """The page's sentences, from a month's figures; nothing is computed beyond their wording."""
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
+from analytics.bounds import turned
+from analytics.wording import covered
 from dashboard import words
 
 LOST = {"idle": "idle", "off": "off", "other": "in other use", "unknown": "unknown"}
+BOUNDS = {"exactly": "", "at least": "at least ", "at most": "at most ", "open": "as far as known "}
 NO_FLAGS = "Nothing is missing: every request told its tokens, every second has a witness."
 
 
@@ -30,22 +34,37 @@ def answer(month: dict[str, Any], sheet: dict[str, Any] | None) -> str:
             f"No request could be priced at {plain(sheet['sheet'])}, so there is no bill to stand"
             f" beside{plain(why)}."
         )
-    more = f"**{words.headline(abs(full))} {currency} {'less' if full < 0 else 'more'}**"
+    way = "less" if full < 0 else "more"
+    more = f"{_side(sheet, 'full')}**{words.headline(abs(full))} {currency} {way}**"
     first = f"At {plain(sheet['sheet'])} the same requests would have cost {more} than the rig did."
     if marginal is None:
         return first
     bought = "Now that it is bought," if full < 0 else "Against its electricity alone,"
     if marginal >= 0:
-        second = f"running them here saved **{words.headline(marginal)} {currency}**"
+        saved = f"{_side(sheet, 'marginal')}**{words.headline(marginal)} {currency}**"
+        second = f"running them here saved {saved}"
     else:
-        second = f"running them here cost **{words.headline(-marginal)} {currency} too much**"
+        lost = f"{_side(sheet, 'marginal')}**{words.headline(-marginal)} {currency} too much**"
+        second = f"running them here cost {lost}"
     return f"{first} {bought} {second}."
+
+
+def _side(sheet: Mapping[str, Any], kind: str) -> str:
+    """What is known of an amount saved, or of one lost."""
+    bound = sheet[f"savings_{kind}_bound"]
+    return BOUNDS[turned(bound) if sheet[f"savings_{kind}_nano"] < 0 else bound]
 
 
 def api_label(sheet: dict[str, Any]) -> str:
     """Whose price the second headline figure is, and how its cache was taken."""
     cache = " (simulated cache)" if sheet["scenario"] == "simulated" else ""
-    return f"the same requests at {plain(sheet['sheet'])}{cache}"
+    return f"{covered(sheet)} at {plain(sheet['sheet'])}{cache}"
+
+
+def whose(sheet: Mapping[str, Any]) -> str:
+    """The sheet as the name of a price: "an API", or "5 of 10 requests at an API"."""
+    which, name = covered(sheet), str(sheet["sheet"])
+    return name if which == "the same requests" else f"{which} at {name}"
 
 
 def even(sheet: dict[str, Any]) -> str | None:
@@ -57,7 +76,11 @@ def even(sheet: dict[str, Any]) -> str | None:
         return "Not even at 24 active hours a day would the rig be cheaper, all else as measured."
     if meet["verdict"] == "always":
         return "The rig is cheaper at any number of active hours a day, all else as measured."
-    return f"Even at {float(meet['hours_per_day']):.1f} active hours a day, all else as measured."
+    # A month that was closed earlier tells no bounds.
+    bound = meet.get("bounds", {}).get("hours_per_day", "exactly")
+    told = "" if bound == "exactly" else f", {BOUNDS[bound].strip()}"
+    hours = f"{float(meet['hours_per_day']):.1f} active hours a day{told}"
+    return f"Even at {hours}, all else as measured."
 
 
 def unpriced(sheet: dict[str, Any]) -> str | None:
@@ -80,11 +103,14 @@ def elsewhere(month: dict[str, Any]) -> str:
         "simulated": "with the API's own cache, simulated",
         "same_hits": "with the cache hits the rig had",
     }[sheet["scenario"]]
+    least, own_least = bool(sheet["unpriced_requests"]), "at least " if month["at_least"] else ""
+    bill, no_cache = (
+        words.known_part(sheet[f"{name}_nano"], at_least=least) for name in ("headline", "no_cache")
+    )
     return (
-        f"At {plain(sheet['sheet'])} this would have been a bill of "
-        f"{words.amount(sheet['headline_nano'])} {currency} {cache}, "
-        f"{words.amount(sheet['no_cache_nano'])} without any; the rig cost "
-        f"{words.cents(month['cost_nano']['total'])}."
+        f"At {plain(sheet['sheet'])} this would have been a bill of {bill} {currency} {cache}, "
+        f"{no_cache} without any; the rig cost "
+        f"{own_least}{words.cents(month['cost_nano']['total'])}."
     )
 
 

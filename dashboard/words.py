@@ -27,6 +27,14 @@ def amount(nano: int | None) -> str:
     return cents(nano)
 
 
+def known_part(nano: int | None, *, at_least: bool) -> str:
+    """An amount within a sentence that is all, or at least what is known: at least 0.08, at least
+    0.00432."""
+    if not at_least or nano is None:
+        return amount(nano)
+    return f"at least {headline(nano) if 0 < nano < NANO // 200 else cents(nano)}"
+
+
 def change(nano: int | None) -> str:
     """A difference with its sign: +37.10, −412."""
     if nano is None:

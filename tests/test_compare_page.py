@@ -94,7 +94,7 @@ def test_every_figure_equals_the_json(config: Path, monkeypatch: pytest.MonkeyPa
         assert values["USD saved against marginal"] == words.change(sheet["savings_marginal_nano"])
         for axis, (label, _) in compare_words.AXES.items():
             meet = sheet["break_even"]
-            assert told[label] == compare_words.axis_figure(meet, axis), axis
+            assert values[label] == compare_words.axis_figure(meet, axis), axis
         (line,) = (one for one in found["since_purchase"] if one["sheet"] == sheet["sheet"])
         saved = line["months"][-1]["saved_full_sum_nano"]
         assert f"**{words.headline(-saved)} USD** lost against full cost" in text(at)
@@ -176,7 +176,7 @@ def test_what_cannot_be_priced_is_listed(config: Path, monkeypatch: pytest.Monke
 
 def comparison() -> dict[str, Any]:
     """Two sheets, one with a simulated cache and one that nothing could be priced at."""
-    even = {"verdict": "at", "hours_per_day": "6.5"}
+    even = {"verdict": "at", "hours_per_day": "6.5", "bounds": {"hours_per_day": "exactly"}}
     return {
         "currency": "USD",
         "cost_nano": {"full": 400_000_000_000, "marginal": 8_000_000_000},
@@ -193,12 +193,13 @@ def comparison() -> dict[str, Any]:
                 "sheet": "one", "no_cache_nano": 90_000_000_000, "same_hits_nano": 20_000_000_000,
                 "simulated_nano": 30_000_000_000, "scenario": "simulated",
                 "headline_nano": 30_000_000_000, "headline_nano_per_mtok": 1_300_000_000,
-                "break_even": even,
+                "break_even": even, "unpriced_requests": 0, "priced_requests": 7,
             },
             {
                 "sheet": "other", "no_cache_nano": None, "same_hits_nano": None,
                 "simulated_nano": None, "scenario": "same_hits", "headline_nano": None,
-                "headline_nano_per_mtok": None, "break_even": None,
+                "headline_nano_per_mtok": None, "break_even": None, "unpriced_requests": 7,
+                "priced_requests": 0,
             },
         ],
     }  # fmt: skip

@@ -22,6 +22,7 @@ SHEET = {
     "output_only_nano_per_mtok": 600_000_000,
     "priced_requests": 7,
     "simulated_requests": 5,
+    "unpriced_requests": 1,
     "unpriced": [{"why": "input tokens are not known", "requests": 1}],
     "noted": [{"why": "no price for cached input: charged as input", "requests": 4}],
     "savings_full_nano": -7_500_000_000,
@@ -55,6 +56,7 @@ FOUND: dict[str, Any] = MONTH | {
     "cost_nano": {"full": 10_000_000_000, "marginal": 500_000_000},
     "at_least": {"full": False, "marginal": True},
     "per_mtok_nano": {"full": 5_000_000_000, "marginal": 250_000_000},
+    "per_mtok_bound": {"full": "exactly", "marginal": "at least"},
     "sheets": [SHEET],
     "since_purchase": [
         {
@@ -63,6 +65,11 @@ FOUND: dict[str, Any] = MONTH | {
                 {
                     "month": "2026-09",
                     "bill_nano": None,
+                    "bill_bound": None,
+                    "full_bound": "at least",
+                    "marginal_bound": "exactly",
+                    "saved_full_sum_bound": "open",
+                    "saved_marginal_sum_bound": "at least",
                     "full_nano": 5_000_000_000,
                     "marginal_nano": 100_000_000,
                     "saved_full_sum_nano": -5_000_000_000,
@@ -71,6 +78,11 @@ FOUND: dict[str, Any] = MONTH | {
                 {
                     "month": "2026-10",
                     "bill_nano": 2_500_000_000,
+                    "bill_bound": "at least",
+                    "full_bound": "exactly",
+                    "marginal_bound": None,
+                    "saved_full_sum_bound": "open",
+                    "saved_marginal_sum_bound": "open",
                     "full_nano": 10_000_000_000,
                     "marginal_nano": None,
                     "saved_full_sum_nano": -7_500_000_000,
@@ -85,13 +97,13 @@ EXPECTED = [
     "8 requests · 2,000,000 output tokens · 9,000,000 input tokens, 5,000,000 of them cached",
     "Cost here in EUR",
     "full (all cost) 10.00 5.0000 per million output tokens",
-    "marginal (energy above idle), at least 0.50 0.2500 per million output tokens",
+    "marginal (energy above idle), at least 0.50 0.2500 per million output tokens, at least",
     "",
     "At an API, in EUR",
-    "per million output tokens 1.2500",
-    "simulated cache 2.50",
+    "per million output tokens 1.2500 of 7 of 8 requests",
+    "simulated cache, at least 2.50",
     "same hits, at least 3.00",
-    "no cache 5.00",
+    "no cache, at least 5.00",
     "lost, full, at most 7.50",
     "saved, marginal, as far as known 2.00",
     "run it here or there, now 0.2500 1.2500 cheaper here",
@@ -111,8 +123,8 @@ EXPECTED = [
     "",
     "Saved at an API since 2026-09, in EUR",
     "month bill full marginal full, so far marginal, so far",
-    "2026-09 unknown 5.00 0.10 -5.00 -0.10",
-    "2026-10 2.50 10.00 unknown -7.50 unknown",
+    "2026-09 unknown 5.00, at least 0.10 -5.00, as far as known -0.10, at least",
+    "2026-10 2.50, at least 10.00 unknown -7.50, as far as known unknown",
 ]
 
 

@@ -46,9 +46,9 @@ def test_every_figure_is_the_months_own(at: AppTest, config: Path) -> None:
     told = {metric.label: metric.value for metric in at.metric}
     assert told == {
         "USD, at least": words.headline(document["cost_nano"]["total"]),
-        "busy with requests, USD": words.cents(document["states_cost_nano"]["busy"]),
-        "energy beyond idle, USD": words.cents(document["marginal_cost_nano"]),
-        "carried by no request, USD": words.cents(document["unallocated_cost_nano"]),
+        "busy with requests, USD, at least": words.cents(document["states_cost_nano"]["busy"]),
+        "energy beyond idle, USD, at least": words.cents(document["marginal_cost_nano"]),
+        "carried by no request, USD, at least": words.cents(document["unallocated_cost_nano"]),
     }
     assert all(len(metric.help) > 40 for metric in at.metric)
     for kind, by in (("Cards", "card"), ("Projects", "project"), ("Sessions", "session")):
@@ -71,7 +71,7 @@ def test_the_answer_by_hand(at: AppTest) -> None:
     told = rig.text(at)
     assert "October 2026 cost **at least 744." in told
     assert "744.00 hardware" in told
-    assert {m.label: m.value for m in at.metric}["energy beyond idle, USD"] == "0.03"
+    assert {m.label: m.value for m in at.metric}["energy beyond idle, USD, at least"] == "0.03"
     # 25 minutes of A and ten of B at half a dollar an hour each: 0.29, and their electricity.
     assert "The project shop carries most" in told
 
@@ -222,6 +222,7 @@ def test_energy_that_no_card_told_is_not_known_in_words() -> None:
 def test_who_carries_most_in_words() -> None:
     document = {
         "currency": "USD",
+        "at_least": [],
         "cost_nano": {"total": 10 * NANO},
         "unallocated_cost_nano": 2 * NANO,
     }

@@ -31,6 +31,9 @@ def day(shelf: Shelf) -> dict[str, Any]:
     return account(shelf, day_at(START, shelf.settings.zone))
 
 
+NO_BILL = dict.fromkeys(("headline_nano", "headline_bound", "headline_nano_per_mtok"))
+
+
 def what_ifs(shelf: Shelf) -> dict[str, str]:
     """The full price under each change that the page thinks of."""
     average = average_day(shelf, day_at(START, shelf.settings.zone))
@@ -41,7 +44,7 @@ def what_ifs(shelf: Shelf) -> dict[str, str]:
         "if a kWh cost 0.40 USD": {"price_per_kwh": "0.40"},
     }
     return {
-        f"full price, {told}": usd(under(average, None, parsed(change))["full_nano_per_mtok"])
+        f"full price, {told}": usd(under(average, NO_BILL, parsed(change))["full_nano_per_mtok"])
         for told, change in changes.items()
     }
 

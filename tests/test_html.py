@@ -73,7 +73,7 @@ def test_every_figure_of_the_text_is_on_the_page_and_no_other() -> None:
     made = told()
     page = Page(as_html(made))
     # The title of the window, the three large figures, and own cost beside the bills are its own.
-    own = ["2026-10", "4.00", "0.800", "\N{MINUS SIGN}2.00", "2026-09", "10.00"]
+    own = ["2026-10", "4.00", "0.800", "5 of 7", "\N{MINUS SIGN}2.00", "2026-09", "10.00"]
     left = NUMBER.findall(" ".join(text for _, text in page.texts))
     for number in NUMBER.findall(" ".join(own)):
         left.remove(number)
@@ -94,8 +94,9 @@ def test_figures_are_the_documents() -> None:
     ]
     assert ["hours worked", "50.0% → 100.0%", "-2.0000"] in page.rows
     (entry,) = made["compare"]
-    bills = [("simulated cache", "simulated_nano"), ("same hits", "same_hits_nano"),
-             ("no cache", "no_cache_nano")]  # fmt: skip
+    bills = [("simulated cache, at least", "simulated_nano"),
+             ("same hits, at least", "same_hits_nano"),
+             ("no cache, at least", "no_cache_nano")]  # fmt: skip
     for label, figure in bills:
         assert [label, f"{entry[figure] / 1e9:.2f}"] in page.rows
         assert entry[figure] in [value for value, _ in page.figures]

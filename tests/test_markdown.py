@@ -82,7 +82,10 @@ def month(**changes: Any) -> dict[str, Any]:
                     "verdict": "at",
                     "hours_per_day": "7.25",
                     "verdicts": {"hours_per_day": "at"},
+                    "bounds": {"hours_per_day": "at most"},
                 },
+                "priced_requests": 5,
+                "unpriced_requests": 2,
                 "unpriced": [{"why": "input tokens are not known", "requests": 2}],
             }
         ],
@@ -155,11 +158,11 @@ EXPECTED = """\
 
 |  |  |  |
 | --- | ---: | ---: |
-| an API | simulated cache | 2.00 |
-|  | same hits | 3.00 |
-|  | no cache | 5.00 |
+| an API | simulated cache, at least | 2.00 |
+|  | same hits, at least | 3.00 |
+|  | no cache, at least | 5.00 |
 |  | lost, full, at most | 7.00 |
-|  | even at | 7.25 hours per day |
+|  | even at | 7.25 hours per day, at most |
 |  | 2 requests could not be priced | input tokens are not known |
 
 ## To doubt

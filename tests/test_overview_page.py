@@ -76,7 +76,7 @@ def test_the_answer_is_the_one_worked_out_on_paper(show: Show) -> None:
     assert told["USD more than the API would have cost, at least"] == page.LOST
     assert told["output tokens"] == "2 million"
     assert told["requests"] == "1"
-    assert "would have cost **737 USD less** than the rig did" in text(at)
+    assert "would have cost at least **737 USD less** than the rig did" in text(at)
     assert "a bill of 7.00 USD with the cache hits the rig had, 7.00 without any" in text(at)
     told = "October 2026 cost **at least 744.00 USD**: 744.00 hardware and electricity unknown."
     assert told in text(at)

@@ -18,6 +18,12 @@ from analytics.what_if import Change, average_day, changed, figures, levels, par
 
 PAGE = (Path(__file__).parent.parent / "docs/definitions.md").read_text(encoding="utf-8")
 BILL_NANO = 751_200_000
+BILL = {
+    "headline_nano": BILL_NANO,
+    "headline_bound": "exactly",
+    "headline_nano_per_mtok": BILL_NANO,
+}
+NO_BILL = dict.fromkeys(BILL)
 MILLION = 1_000_000
 
 
@@ -36,7 +42,7 @@ def test_without_a_change_it_tells_what_compare_tells(
 ) -> None:
     day, told = found
     (sheet,) = told["sheets"]
-    here = figures(day, sheet["headline_nano"], Change())
+    here = figures(day, sheet, Change())
     assert sheet["headline_nano"] == BILL_NANO
     assert here["cost_nano"] == told["cost_nano"]["full"] == 25_080_000_000
     assert here["full_nano_per_mtok"] == told["per_mtok_nano"]["full"]
@@ -64,7 +70,7 @@ def test_without_a_change_it_tells_what_compare_tells(
 def test_a_day_by_hand(
     found: tuple[UsedDay, dict[str, Any]], change: dict[str, str], cost: str, tokens: float | str
 ) -> None:
-    here = figures(found[0], BILL_NANO, parsed(change))
+    here = figures(found[0], BILL, parsed(change))
     cost_nano = int(Fraction(cost) * 10**9)
     bill_nano = int(BILL_NANO * Fraction(tokens))
     assert here["cost_nano"] == cost_nano
@@ -79,7 +85,7 @@ def test_what_a_month_was_measured_with(found: tuple[UsedDay, dict[str, Any]]) -
     was = levels(found[0])
     told = (was.hours_per_day, was.hardware_price, was.price_per_kwh)
     assert told == (2, 35064, Fraction(1, 5))
-    here = figures(found[0], BILL_NANO, Change())
+    here = figures(found[0], BILL, Change())
     assert [here[n] for n in ("hours_per_day", "hardware_price", "price_per_kwh")] == [
         2,
         35064,
@@ -88,7 +94,7 @@ def test_what_a_month_was_measured_with(found: tuple[UsedDay, dict[str, Any]]) -
 
 
 def test_an_unknown_bill_leaves_own_cost(found: tuple[UsedDay, dict[str, Any]]) -> None:
-    here = figures(found[0], None, parsed({"hours_per_day": "4"}))
+    here = figures(found[0], NO_BILL, parsed({"hours_per_day": "4"}))
     assert here["cost_nano"] == 25_200_000_000
     for unknown in ("bill_nano", "bill_nano_per_mtok", "saved_nano", "break_even"):
         assert here[unknown] is None
@@ -97,11 +103,11 @@ def test_an_unknown_bill_leaves_own_cost(found: tuple[UsedDay, dict[str, Any]]) 
 def test_a_day_without_known_hours_is_refused(found: tuple[UsedDay, dict[str, Any]]) -> None:
     for unknown in (replace(found[0], hour_cost=None), replace(found[0], hour_tokens=None)):
         with pytest.raises(ValueError, match="is not known"):
-            figures(unknown, BILL_NANO, Change())
+            figures(unknown, BILL, Change())
 
 
 def test_no_hours_have_no_price(found: tuple[UsedDay, dict[str, Any]]) -> None:
-    here = figures(found[0], BILL_NANO, parsed({"hours_per_day": "0"}))
+    here = figures(found[0], BILL, parsed({"hours_per_day": "0"}))
     assert here["full_nano_per_mtok"] is None
     assert here["cost_nano"] == 24_960_000_000
 
@@ -111,11 +117,11 @@ def test_what_has_no_known_effect_is_left(found: tuple[UsedDay, dict[str, Any]])
     assert day.bought is not None
     market = replace(day, bought=replace(day.bought, follows_price=False))
     for rig in (market, replace(day, bought=None)):
-        here = figures(rig, BILL_NANO, parsed({"hardware_price": "1"}))
+        here = figures(rig, BILL, parsed({"hardware_price": "1"}))
         assert here["hardware_price"] is None
         assert here["cost_nano"] == 25_080_000_000
     free = replace(day, standing=day.cost, energy=Fraction(0), hour_cost=Fraction(0))
-    here = figures(free, BILL_NANO, parsed({"price_per_kwh": "1"}))
+    here = figures(free, BILL, parsed({"price_per_kwh": "1"}))
     assert here["price_per_kwh"] is None
     assert here["cost_nano"] == 25_080_000_000
 
@@ -157,7 +163,7 @@ def assumed(given: Assumptions) -> UsedDay:
 def test_a_what_if_is_what_estimate_tells_of_it(hours: str, price: str, kwh: str) -> None:
     bill_nano = 600 * 3600 * 2 * 600 * 487 // 16  # 0.60 per million, 30.4375 days of two hours
     change = {"hours_per_day": hours, "hardware_price": price, "price_per_kwh": kwh}
-    here = figures(assumed(HERE), bill_nano, parsed(change))
+    here = figures(assumed(HERE), BILL | {"headline_nano": bill_nano}, parsed(change))
     there = estimate(
         replace(
             HERE,

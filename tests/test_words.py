@@ -98,7 +98,8 @@ def sheet(full: int, marginal: int | None) -> dict[str, Any]:
     told = example.month()["compare"][0]
     return (
         told
-        | {"savings_full_nano": full * NANO}
+        | {"savings_full_nano": full * NANO, "savings_full_bound": "exactly"}
+        | {"savings_marginal_bound": "exactly", "priced_requests": 41_207, "unpriced_requests": 0}
         | {"savings_marginal_nano": None if marginal is None else marginal * NANO}
     )
 
@@ -130,6 +131,10 @@ def test_the_answer_says_who_was_cheaper(full: int, marginal: int | None, ending
             "Even at 7.0 active hours a day, all else as measured.",
         ),
         (
+            {"verdict": "at", "hours_per_day": "7.04", "bounds": {"hours_per_day": "at most"}},
+            "Even at 7.0 active hours a day, at most, all else as measured.",
+        ),
+        (
             {"verdict": "never", "hours_per_day": None},
             "Not even at 24 active hours a day would the rig be cheaper, all else as measured.",
         ),
@@ -144,8 +149,15 @@ def test_a_simulated_cache_is_named_and_what_has_no_price_too() -> None:
     assert sentences.api_label(entry) == "the same requests at DeepSeek V4.1-Flash, off-peak"
     simulated = sentences.api_label(entry | {"scenario": "simulated"})
     assert simulated == "the same requests at DeepSeek V4.1-Flash, off-peak (simulated cache)"
-    assert sentences.unpriced(entry | {"unpriced_requests": 0}) is None
-    assert str(sentences.unpriced(entry)).startswith("12 requests could not be priced")
+    assert sentences.unpriced(entry) is None
+    some = entry | {"priced_requests": 41_195, "unpriced_requests": 12}
+    assert str(sentences.unpriced(some)).startswith("12 requests could not be priced")
+    told = "41,195 of 41,207 requests at DeepSeek V4.1-Flash, off-peak"
+    assert sentences.api_label(some) == told
+    assert sentences.whose(some) == told
+    assert sentences.whose(entry) == "DeepSeek V4.1-Flash, off-peak"
+    none = entry | {"priced_requests": 0, "unpriced_requests": 12}
+    assert sentences.api_label(none).startswith("the same requests at ")
 
 
 def test_where_names_the_largest_step() -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from analytics.wording import BOUNDS
+
 AXES = {
     "hours_per_day": "hours per day",
     "utilization": "utilization",
@@ -19,7 +21,14 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for axis, label in AXES.items():
         verdict = found["verdicts"][axis]
         if verdict is not None:
-            yield label, _figure(axis, found[axis]) if verdict == "at" else verdict
+            figure = _figure(axis, found[axis]) if verdict == "at" else verdict
+            yield f"{label}{bound(found, axis)}", figure
+
+
+def bound(found: dict[str, Any], axis: str) -> str:
+    """What is known of an axis' figure, to stand after its label."""
+    bounds = found.get("bounds", {})  # a month that was closed earlier tells none
+    return BOUNDS[bounds.get(axis) or "exactly"]
 
 
 def _figure(axis: str, value: str | int) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from analytics.bounds import turned
 from analytics.render import break_even
 from analytics.render.parts import Block, Note, Part, Row, as_lines
-from analytics.wording import cached, counted, standing
+from analytics.wording import BOUNDS, counted, covered, standing, told_tokens
 
 SCENARIOS = {
     "simulated_nano": "simulated cache",
@@ -38,15 +39,14 @@ def as_text(found: dict[str, Any]) -> str:
 def _own(found: dict[str, Any]) -> Iterable[Part]:
     period, tokens, cost = found["period"], found["tokens"], found["cost_nano"]
     yield f"{found['rig']} · {period['name']} · {period['time_zone']}{standing(period)}"
-    yield (
-        f"{counted(tokens['requests'], 'request')} · {counted(tokens['output'], 'output token')} ·"
-        f" {counted(tokens['input'], 'input token')}, {cached(tokens)}"
-    )
+    yield f"{counted(tokens['requests'], 'request')} · {told_tokens(tokens)}"
     yield f"Cost here in {found['currency']}"
     for name, meaning in OWN.items():
         least = ", at least" if found["at_least"][name] else ""
         price = found["per_mtok_nano"][name]
-        beside = () if price is None else (f"{price / 1e9:,.4f} per million output tokens",)
+        bound = BOUNDS[found["per_mtok_bound"][name] or "exactly"]
+        told = f"{(price or 0) / 1e9:,.4f} per million output tokens{bound}"
+        beside = () if price is None else (told,)
         yield Row(f"{name} ({meaning}){least}", (_cents(cost[name]), *beside))
 
 
@@ -55,7 +55,8 @@ def _sheet(entry: dict[str, Any], currency: str) -> Block:
     told: Block = [f"At {entry['sheet']}, in {currency}"]
     price = entry["headline_nano_per_mtok"]
     if price is not None:
-        told.append(_row("per million output tokens", f"{price / 1e9:,.4f}"))
+        of = (f"of {covered(entry)}",) if entry["unpriced_requests"] else ()
+        told.append(_row("per million output tokens", f"{price / 1e9:,.4f}", *of))
     told += [Row(label, values) for _, label, values in bills(entry)]
     told += [Row(label, values) for label, values in _saved(entry)]
     told += _here_or_there(entry)
@@ -71,25 +72,17 @@ def bills(entry: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for figure, label in SCENARIOS.items():
         if entry[figure] is not None:
             untold = figure == "same_hits_nano" and entry["same_hits_untold"]
-            yield figure, f"{label}, at least" if untold else label, (_cents(entry[figure]),)
+            least = untold or entry["unpriced_requests"]
+            yield figure, f"{label}, at least" if least else label, (_cents(entry[figure]),)
 
 
 def _saved(entry: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name in OWN:
         saved, bound = entry[f"savings_{name}_nano"], entry[f"savings_{name}_bound"]
         if saved is not None and saved < 0:
-            yield f"lost, {name}{BOUNDS[LOST.get(bound, bound)]}", (_cents(-saved),)
+            yield f"lost, {name}{BOUNDS[turned(bound)]}", (_cents(-saved),)
         elif saved is not None:
             yield f"saved, {name}{BOUNDS[bound]}", (_cents(saved),)
-
-
-LOST = {"at least": "at most", "at most": "at least"}  # who saves at least −7 loses at most 7
-BOUNDS = {
-    "exactly": "",
-    "at least": ", at least",
-    "at most": ", at most",
-    "open": ", as far as known",
-}
 
 
 def _bill(entry: dict[str, Any]) -> Iterator[Row]:
@@ -108,8 +101,9 @@ def _even(entry: dict[str, Any]) -> Iterator[Row]:
     meet = entry["break_even"]
     if meet is not None and meet["verdict"] is not None:
         _, figure = next(break_even.rows(meet))
-        hours = f"{figure} hours per day" if meet["verdict"] == "at" else figure
-        yield _row("", "even at", hours)
+        if meet["verdict"] == "at":
+            figure += f" hours per day{break_even.bound(meet, 'hours_per_day')}"
+        yield _row("", "even at", figure)
 
 
 def _here_or_there(entry: dict[str, Any]) -> Iterator[Row]:
@@ -162,7 +156,12 @@ def _payback(told: dict[str, Any], currency: str) -> Iterator[Part]:
     yield _row("month", "bill", "full", "marginal", "full, so far", "marginal, so far")
     for month in told["months"]:
         amounts = ("bill", "full", "marginal", "saved_full_sum", "saved_marginal_sum")
-        yield Row(month["month"], tuple(_cents(month[f"{name}_nano"]) for name in amounts))
+        yield Row(month["month"], tuple(_bounded(month, name) for name in amounts))
+
+
+def _bounded(month: dict[str, Any], name: str) -> str:
+    nano, bound = month[f"{name}_nano"], month[f"{name}_bound"]
+    return _cents(nano) if nano is None else f"{_cents(nano)}{BOUNDS[bound]}"
 
 
 def _row(label: str, *values: str) -> Row:

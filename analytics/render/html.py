@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from analytics.price_bounds import bound_of
 from analytics.render import change, compare
 from analytics.render.bars import HATCH, Span, bars, running
 from analytics.render.parts import Block, Note, Row
 from analytics.render.report import sections
 from analytics.render.rounding import three_digits
 from analytics.render.style import style
+from analytics.wording import BOUNDS, covered
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 LONG = 18  # signs of a cell that are more than a figure with its unit
@@ -81,14 +83,13 @@ def _tiles(month: Month) -> Iterator[tuple[int, str, str]]:
     price, currency = month["cost_per_mtok"]["full"]["output"], month["currency"]
     if price is None or (month["at_least"] and not price):
         return
-    least, silent = month["at_least"], month["quality"]["missing_output"]
-    bound = "as far as known" if least and silent else "at least" if least else "at most"
-    known = f" ({bound})" if least or silent else ""
+    bound = BOUNDS[bound_of(month, "full")].removeprefix(", ")
+    known = f" ({bound})" if bound else ""
     yield price, three_digits(price), f"{currency} per million output tokens{known}"
     for entry in month["compare"][:1]:
         if (there := entry.get("headline_nano_per_mtok")) is not None:
             bill = compare.SCENARIOS[f"{entry['scenario']}_nano"]
-            yield there, three_digits(there), f"the same requests at {entry['sheet']}, {bill}"
+            yield there, three_digits(there), f"{covered(entry)} at {entry['sheet']}, {bill}"
     since = month.get("change")
     if since and since["price"] is not None:
         moved = since["price"]["change_nano_per_mtok"]

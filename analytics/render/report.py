@@ -6,10 +6,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from analytics.price_bounds import bound_of
 from analytics.render import change, compare, headroom, routing
 from analytics.render.parts import Block, Note, Part, Row, as_lines
 from analytics.render.rounding import in_units
-from analytics.wording import cached, counted, local, standing
+from analytics.wording import BOUNDS, counted, local, standing, told_tokens
 
 HOUR_NS = 3_600_000_000_000
 STEPS = {
@@ -22,6 +23,11 @@ STEPS = {
     "other": "other use",
     "unknown": "unknown",
     "unassigned": "no card in service",
+}
+MEANINGS = {
+    "full": "(all cost)",
+    "active": "(busy share)",
+    "marginal": "(energy above idle)",
 }
 SHOWN_GROUPS = 10
 
@@ -67,10 +73,7 @@ def _head(month: dict[str, Any]) -> Iterable[Part]:
         stands = f" · closed {local(month['closed']['at'], period):%Y-%m-%d}"
     yield f"{month['rig']} · {period['name']} · {period['time_zone']}{stands}"
     yield _answer(month)
-    yield (
-        f"{counted(tokens['requests'], 'request')} · {counted(tokens['output'], 'output token')} ·"
-        f" {counted(tokens['input'], 'input token')}, {cached(tokens)}"
-    )
+    yield f"{counted(tokens['requests'], 'request')} · {told_tokens(tokens)}"
 
 
 def _answer(month: dict[str, Any]) -> str:
@@ -82,11 +85,13 @@ def _answer(month: dict[str, Any]) -> str:
     if reasons and not price:
         return f"What a million output tokens cost is unknown: {'; '.join(reasons)}."
     told = f"{_amount(price)} {month['currency']} per million output tokens"
-    if silent := month["quality"]["missing_output"]:
-        why = f"({counted(silent, 'request')} told no output)"
-        least = f"{told}, as far as cost and tokens are known {why}"
-        return least if reasons else f"at most {told} {why}"
-    return f"at least {told}" if reasons else f"{told}, everything included"
+    why = f"({counted(month['quality']['missing_output'], 'request')} told no output)"
+    return {
+        "exactly": f"{told}, everything included",
+        "at least": f"at least {told}",
+        "at most": f"at most {told} {why}",
+        "open": f"{told}, as far as cost and tokens are known {why}",
+    }[bound_of(month, "full")]
 
 
 def _restated(month: dict[str, Any]) -> Iterable[Part]:
@@ -125,15 +130,12 @@ def _money(month: dict[str, Any]) -> Iterable[Part]:
     if not month["tokens"]["output"]:
         return
     yield "Per million output tokens"
-    labels = {
-        "full": ("full", "(all cost)", least),
-        "active": ("active", "(busy share)", least),
-        "marginal": ("marginal", "(energy above idle)", month["marginal_at_least"]),
-    }
-    for name, (label, meaning, at_least) in labels.items():
-        price = prices[name]["output"]
-        known = price if price or not at_least else None
-        yield _row(f"{_least(label, at_least and known is not None)} {meaning}", _amount(known))
+    for name, meaning in MEANINGS.items():
+        price, bound = prices[name]["output"], bound_of(month, name)
+        # Of a part that nobody has priced or read nothing is known.
+        is_known = price is not None and (price or bound in ("exactly", "at most"))
+        label = f"{name}{BOUNDS[bound]}" if is_known else name
+        yield _row(f"{label} {meaning}", _amount(price if is_known else None))
 
 
 def _least(label: str, at_least: object) -> str:

@@ -7,6 +7,7 @@ import polars as pl
 import streamlit as st
 
 from analytics.breakeven import UsedDay
+from analytics.wording import BOUNDS
 from collector.settings import Settings
 from dashboard import (
     beside,
@@ -72,7 +73,7 @@ def answer(found: dict[str, Any], sheet: dict[str, Any]) -> None:
     with st.container(key="answer", gap="small"):
         own, api = st.columns(2)
         own.metric(
-            f"{currency} per million output tokens" + _least(found["at_least"]["full"]),
+            f"{currency} per million output tokens{_told(found, 'full')}",
             words.headline(prices["full"]),
             help=meanings.FULL,
         )
@@ -89,7 +90,7 @@ def answer(found: dict[str, Any], sheet: dict[str, Any]) -> None:
     for place, (kind, meaning) in zip(saved, meanings.SAVED.items(), strict=True):
         place.metric(*compare_words.saved_tile(sheet, kind, currency), help=meaning)
     here.metric(
-        "marginal price per million" + _least(found["at_least"]["marginal"]),
+        f"marginal price per million{_told(found, 'marginal')}",
         words.headline(prices["marginal"]),
         help=meanings.HERE_OR_THERE,
     )
@@ -98,8 +99,8 @@ def answer(found: dict[str, Any], sheet: dict[str, Any]) -> None:
         st.caption(told)
 
 
-def _least(is_least: bool) -> str:
-    return ", at least" if is_least else ""
+def _told(found: dict[str, Any], price: str) -> str:
+    return BOUNDS[found["per_mtok_bound"][price] or "exactly"]
 
 
 def bills(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> None:
@@ -193,8 +194,9 @@ def even(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> None
     st.markdown("One thing changed at a time, both would cost the same at:")
     rows = [st.columns(2, wrap=False) for _ in range(3)]
     places = [place for row in rows for place in row]
-    for place, (axis, (label, meaning)) in zip(places, compare_words.AXES.items(), strict=True):
-        place.metric(label, compare_words.axis_figure(meet, axis), help=meaning)
+    for place, axis in zip(places, compare_words.AXES, strict=True):
+        label, figure, meaning = compare_words.axis_tile(meet, axis)
+        place.metric(label, figure, help=meaning)
 
 
 def trust(sheet: dict[str, Any]) -> None:

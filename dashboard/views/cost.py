@@ -42,13 +42,15 @@ def answer(month: dict[str, Any], settings: Settings) -> None:
         st.metric(f"{currency}{least}", words.headline(cost["total"]), help=meanings.COST)
         hardware, electricity = bool(settings.hardware), bool(settings.electricity)
         st.markdown(sentences.cost(month, hardware=hardware, electricity=electricity))
+    beyond = ", at least" if month["marginal_at_least"] else ""
     figures = (
-        ("busy with requests", month["states_cost_nano"]["busy"], meanings.COST_ACTIVE),
-        ("energy beyond idle", month["marginal_cost_nano"], meanings.COST_MARGINAL),
-        ("carried by no request", month["unallocated_cost_nano"], meanings.UNALLOCATED),
+        ("busy with requests", month["states_cost_nano"]["busy"], least, meanings.COST_ACTIVE),
+        ("energy beyond idle", month["marginal_cost_nano"], beyond, meanings.COST_MARGINAL),
+        ("carried by no request", month["unallocated_cost_nano"], least, meanings.UNALLOCATED),
     )
-    for column, (label, nano, meaning) in zip(st.columns(3), figures, strict=True):
-        column.metric(f"{label}, {currency}", words.cents(nano), help=meaning)
+    for column, (label, nano, bound, meaning) in zip(st.columns(3), figures, strict=True):
+        told = "" if nano is None else bound
+        column.metric(f"{label}, {currency}{told}", words.cents(nano), help=meaning)
     st.caption(cost_sentences.energy(month), help=meanings.ENERGY)
 
 

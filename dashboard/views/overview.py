@@ -6,6 +6,8 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from analytics.overview import Overview
+from analytics.price_bounds import bound_of
+from analytics.wording import BOUNDS
 from collector.settings import Settings
 from dashboard import charts, compare_words, loaders, meanings, sentences, strips, words
 from dashboard.palette import Palette, palette
@@ -43,7 +45,7 @@ def answer(
         st.caption(f"Is this rig worth it? · {sentences.period(month)}{live.mark(month)}")
         own, api = st.columns(2)
         own.metric(
-            f"{currency} per million output tokens" + (", at least" if month["at_least"] else ""),
+            f"{currency} per million output tokens{BOUNDS[bound_of(month, 'full')]}",
             words.headline(prices["full"]["output"]),
             help=meanings.FULL,
         )
@@ -72,12 +74,12 @@ def _figures(month: dict[str, Any], sheet: dict[str, Any] | None) -> None:
         for place, (kind, meaning) in zip(rows[0], meanings.SAVED.items(), strict=True):
             place.metric(*compare_words.saved_tile(sheet, kind, currency), help=meaning)
     rows[1][0].metric(
-        "active price per million",
+        f"active price per million{BOUNDS[bound_of(month, 'active')]}",
         words.headline(prices["active"]["output"]),
         help=meanings.ACTIVE,
     )
     rows[1][1].metric(
-        "marginal price per million",
+        f"marginal price per million{BOUNDS[bound_of(month, 'marginal')]}",
         words.headline(prices["marginal"]["output"]),
         help=meanings.MARGINAL,
     )

@@ -50,11 +50,15 @@ def elsewhere(month: dict[str, Any]) -> None:
             title: pl.Series([_amount(sheet[key]) for sheet in month["compare"]], dtype=pl.Float64)
             for title, key, _ in columns
         }
+        | {"not priced": [sheet["unpriced_requests"] for sheet in month["compare"]]}
     )
     config: Any = {
         title: st.column_config.NumberColumn(f"{title}, {currency}", format="%.2f", help=meaning)
         for title, _, meaning in columns
     }
+    config["not priced"] = st.column_config.NumberColumn(
+        "requests not priced", format="localized", help=meanings.UNPRICED
+    )
     st.dataframe(frame, hide_index=True, column_config=config, placeholder=words.UNKNOWN)
 
 

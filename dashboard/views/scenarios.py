@@ -13,6 +13,7 @@ import streamlit as st
 
 from analytics.breakeven import UsedDay
 from analytics.what_if import Change, figures, levels, parsed
+from analytics.wording import covered
 from collector import scenarios
 from collector.scenarios import Scenario
 from collector.settings_file import DEFAULT
@@ -20,7 +21,7 @@ from collector.settings_types import SettingsError
 from dashboard import loaders, meanings, scenario_chart, scenario_meanings, scenario_words, words
 from dashboard.palette import Palette
 from dashboard.scenario_words import ABOVE, MEASURED, Slider
-from dashboard.sentences import plain
+from dashboard.sentences import plain, whose
 from dashboard.views.kept import kept
 
 TROUBLE, NAME, NEW_NAME, CHOSEN = "scenario_trouble", "scenario_name", "scenario_new", "scenario"
@@ -37,7 +38,7 @@ def show(
             "tell what other hours or prices would make of this month."
         )
         return
-    currency, headline, month = found["currency"], sheet["headline_nano"], found["period"]["name"]
+    currency, month = found["currency"], found["period"]["name"]
     st.markdown(
         "Move a slider: all else stays as measured, and nothing changes in the books or the "
         "settings."
@@ -45,7 +46,7 @@ def show(
     asked = _asked()
     drawn = scenario_words.sliders(levels(day), currency, asked)
     moved = _sliders(drawn, month, asked)
-    told = figures(day, headline, parsed(moved))
+    told = figures(day, sheet, parsed(moved))
     _tiles(told, sheet, currency)
     try:
         stored = scenarios.kept(_config())
@@ -59,8 +60,8 @@ def show(
         named = {each.name: parsed(_texts(each)) for each in stored}
         rows = {MEASURED: Change(), **now, **named}
         _beside(
-            {name: figures(day, headline, change) for name, change in rows.items()},
-            sheet["sheet"], currency, colours,
+            {name: figures(day, sheet, change) for name, change in rows.items()},
+            sheet, currency, colours,
         )  # fmt: skip
         _manage(stored, drawn, month)
 
@@ -172,7 +173,9 @@ def _to(texts: Mapping[str, str], drawn: list[Slider], month: str) -> None:
             st.query_params[slider.name] = told
 
 
-def _beside(told: Mapping[str, dict[str, Any]], api: str, currency: str, colours: Palette) -> None:
+def _beside(
+    told: Mapping[str, dict[str, Any]], sheet: Mapping[str, Any], currency: str, colours: Palette
+) -> None:
     """The scenarios as a table and as a picture, the month as it was on top."""
     number = st.column_config.NumberColumn
     columns: dict[str, Any] = {
@@ -198,7 +201,7 @@ def _beside(told: Mapping[str, dict[str, Any]], api: str, currency: str, colours
     st.vega_lite_chart(
         kept(scenario_chart.prices)(
             [(name, nano) for name, nano in bars if nano is not None],
-            None if there is None else (api, there),
+            None if there is None else (whose(sheet), there),
             currency,
             colours,
         ),
@@ -207,7 +210,8 @@ def _beside(told: Mapping[str, dict[str, Any]], api: str, currency: str, colours
         alt="Full price per million output tokens of each scenario, and the API's as a line",
     )
     if there is not None:
-        st.caption(f"The line is the same requests at {plain(api)}: {words.headline(there)}.")
+        where = f"{covered(sheet)} at {plain(sheet['sheet'])}"
+        st.caption(f"The line is {where}: {words.headline(there)}.")
 
 
 def _manage(stored: list[Scenario], drawn: list[Slider], month: str) -> None:

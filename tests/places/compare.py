@@ -59,7 +59,7 @@ def even(found: Told) -> Rows:
     line = {"price": bill / NANO, "label": f"{sheet['sheet']} {headline(bill)}"}
     side = 0 if meet["verdict"] == "never" else 24
     rows += [line | {"text": headline(bill)}, line | {"hours": side}]
-    if meet["verdict"] == "at":
+    if meet["bounds"]["hours_per_day"] == "exactly":
         rows.append({"price": bill / NANO, "hours": float(meet["hours_per_day"])})
     return rows
 
@@ -141,14 +141,14 @@ CHEAP = Place(
         "What would an API cost, what did it save? · October 2026",
         "{sheet.sheet} would have billed **{sheet.headline_nano:amount} USD** for the same "
         "requests with the provider's own cache, simulated. The rig cost at least "
-        "**{cost_nano.full:cents} USD**, {cost_nano.marginal:amount} of it electricity that "
-        "the requests drew beyond idle.",
+        "**{cost_nano.full:cents} USD**, at least {cost_nano.marginal:amount} of it electricity "
+        "that the requests drew beyond idle.",
         "The next million output tokens cost {sheet.here_or_there.here_nano_per_mtok:headline} USD "
         "in electricity here and {sheet.here_or_there.there_nano_per_mtok:headline} there, input "
         "billed too: cheaper there.",
         "Beside {sheet.sheet}, since October 2026: **{last.saved_full_sum_nano:more} USD** lost "
-        "against full cost at least, and **{last.saved_marginal_sum_nano:more} USD** lost against "
-        "marginal cost as far as known.",
+        "against full cost as far as known, and **{last.saved_marginal_sum_nano:more} USD** lost "
+        "against marginal cost as far as known.",
         "At {by_hours.here_hours:daily} active hours a day, and at any other number, {sheet.sheet} "
         "costs less.",
         "The line is the same requests at {sheet.sheet}: {sheet.headline_nano_per_mtok:headline}.",
@@ -167,27 +167,27 @@ DEAR = Place(
         "the same requests at {sheet.sheet}": "{sheet.headline_nano_per_mtok:headline}",
         "USD saved against full, at most": "{sheet.savings_full_nano:change}",
         "USD saved against marginal, at most": "{sheet.savings_marginal_nano:change}",
-        "active hours a day": "{sheet.break_even.hours_per_day:one}",
-        "time spent computing": "{sheet.break_even.utilization:part}",
-        "output tokens a day": "{sheet.break_even.tokens_per_day:count}",
-        "price of the hardware": "{sheet.break_even.hardware_price:price}",
-        "price of a kWh": "{sheet.break_even.price_per_kwh:price}",
-        "months to earn its price": "{sheet.break_even.payback_months:one}",
+        "active hours a day, at least": "{sheet.break_even.hours_per_day:one}",
+        "time spent computing, at least": "{sheet.break_even.utilization:part}",
+        "output tokens a day, at least": "{sheet.break_even.tokens_per_day:count}",
+        "price of the hardware, at most": "{sheet.break_even.hardware_price:price}",
+        "price of a kWh, at most": "{sheet.break_even.price_per_kwh:price}",
+        "months to earn its price, at least": "{sheet.break_even.payback_months:one}",
     }).items(), *unmoved("USD saved against full, at most", "{sheet.savings_full_nano:change}",
-                         "{sheet.break_even.hours_per_day:one}")],
+                         "{sheet.break_even.hours_per_day:one}, at least")],
     sentences=[
         "What would an API cost, what did it save? · October 2026",
         "{sheet.sheet} would have billed **{sheet.headline_nano:cents} USD** for the same requests "
         "with the cache hits the rig had. The rig cost at least **{cost_nano.full:cents} USD**, "
-        "{cost_nano.marginal:amount} of it electricity that the requests drew beyond idle.",
-        "The next million output tokens cost {sheet.here_or_there.here_nano_per_mtok:headline} USD "
-        "in electricity here and {sheet.here_or_there.there_nano_per_mtok:headline} there, input "
-        "billed too: cheaper here.",
+        "at least {cost_nano.marginal:amount} of it electricity that the requests drew beyond "
+        "idle.",
         "Beside {sheet.sheet}, since October 2026: **{last.saved_full_sum_nano:headline} USD** "
-        "saved against full cost at most, and **{last.saved_marginal_sum_nano:headline} USD** "
-        "saved against marginal cost as far as known.",
+        "saved against full cost as far as known, and "
+        "**{last.saved_marginal_sum_nano:headline} USD** saved against marginal cost as far as "
+        "known.",
         "The rig works {by_hours.here_hours:daily} active hours a day; from "
-        "**{sheet.break_even.hours_per_day:one}** on it would be cheaper than {sheet.sheet}.",
+        "at least **{sheet.break_even.hours_per_day:one}** on it would be cheaper than "
+        "{sheet.sheet}.",
         "The line is the same requests at {sheet.sheet}: {sheet.headline_nano_per_mtok:headline}.",
         "- Output-only, as people quote prices: {sheet.output_only_nano_per_mtok:headline} USD per "
         "million output tokens. The bills above are for the input, too.",

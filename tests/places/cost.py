@@ -53,19 +53,20 @@ def place(by: str) -> Place:
     return Place(
         metrics={
             "USD, at least": "{cost_nano.total:headline}",
-            "busy with requests, USD": "{states_cost_nano.busy:cents}",
-            "energy beyond idle, USD": "{marginal_cost_nano:cents}",
-            "carried by no request, USD": "{unallocated_cost_nano:cents}",
+            "busy with requests, USD, at least": "{states_cost_nano.busy:cents}",
+            "energy beyond idle, USD, at least": "{marginal_cost_nano:cents}",
+            "carried by no request, USD, at least": "{unallocated_cost_nano:cents}",
         }.items(),
         sentences=[
             "What costs what? · October 2026",
             "October 2026 cost **at least {cost_nano.total:cents} USD**: {printed.0} hardware, "
             "{printed.1} electricity and {printed.2} other costs.",
             "Energy: at least {energy_uj.cards:kwh} the cards, {energy_uj.host:kwh} the host.",
-            "October 2026 cost {cost_nano.total:cents} USD. A + marks a month of which not all is "
-            "known.",
-            f"The {by} {{ranked.0.shown}} {carries} most: **{{ranked.0.full:cents}} USD**, "
-            "{ranked_share:share} of everything, of which {ranked.0.active:cents} while it worked.",
+            "October 2026 cost at least {cost_nano.total:cents} USD. A + marks a month of which "
+            "not all is known.",
+            f"The {by} {{ranked.0.shown}} {carries} most: "
+            "at least **{ranked.0.full:cents} USD**, {ranked_share:share} of everything, "
+            "of which {ranked.0.active:cents} while it worked.",
         ],
         tables=[
             ("ranked", {

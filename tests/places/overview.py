@@ -64,8 +64,8 @@ PLACE = Place(
         "USD more than the API would have cost, at least": "{compare.0.savings_full_nano:more}",
         "USD more in electricity than the API would have cost, at least":
             "{compare.0.savings_marginal_nano:more}",
-        "active price per million": "{cost_per_mtok.active.output:headline}",
-        "marginal price per million": "{cost_per_mtok.marginal.output:headline}",
+        "active price per million, at least": "{cost_per_mtok.active.output:headline}",
+        "marginal price per million, at least": "{cost_per_mtok.marginal.output:headline}",
         "output tokens": "{tokens.output:count}",
         "requests": "{tokens.requests:count}",
         "Hours": "{layers.hours:share}",
@@ -75,8 +75,9 @@ PLACE = Place(
     sentences=[
         "Is this rig worth it? · October 2026",
         "At {compare.0.sheet} the same requests would have cost "
-        "**{compare.0.savings_full_nano:more} USD less** than the rig did. Now that it is bought, "
-        "running them here cost **{compare.0.savings_marginal_nano:more} USD too much**.",
+        "at least **{compare.0.savings_full_nano:more} USD less** than the rig did. Now that it is "
+        "bought, running them here cost at least **{compare.0.savings_marginal_nano:more} USD too "
+        "much**.",
         "Not even at 24 active hours a day would the rig be cheaper, all else as measured.",
         "Bars: this rig's full price; the marks across them: {compare.0.sheet} and "
         "{compare.1.sheet} and {compare.2.sheet}.",
@@ -95,7 +96,7 @@ PLACE = Place(
         "second a card; fewer requests ran at once.",
         "At {compare.0.sheet} this would have been a bill of {compare.0.headline_nano:amount} USD "
         "with the API's own cache, simulated, {compare.0.no_cache_nano:amount} without any; the "
-        "rig cost {cost_nano.total:cents}.",
+        "rig cost at least {cost_nano.total:cents}.",
         "- {flags.0}.", "- {flags.1}.", "- {flags.2}.",
     ],
     tables=[
@@ -107,6 +108,7 @@ PLACE = Place(
             "saved against full": "{savings_full_nano:units}",
             "saved against marginal": "{savings_marginal_nano:units}",
             "output only, per million": "{output_only_nano_per_mtok:units}",
+            "not priced": "{unpriced_requests}",
         }),
         ("groups.model", {
             "name": "{name}", "requests": "{requests}", "output": "{output_tokens}",

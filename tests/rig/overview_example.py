@@ -154,12 +154,15 @@ def month(**changes: Any) -> dict[str, Any]:
                 "scenario": "same_hits",
                 "headline_nano": bill,
                 "headline_nano_per_mtok": bill * 1_000_000 // OUTPUT,
+                "priced_requests": 41_195,
                 "unpriced_requests": 12,
                 "break_even": {"verdict": "never", "hours_per_day": None},
                 "unpriced": [{"why": "output tokens are not known", "requests": 12}],
                 "output_only_nano_per_mtok": 600_000_000,
                 "savings_full_nano": bill - total,
+                "savings_full_bound": "at least",
                 "savings_marginal_nano": 63_973_374_155,
+                "savings_marginal_bound": "at least",
             }
         ],
         "quality": {

@@ -219,7 +219,10 @@ def longer(found: dict[str, Any]) -> dict[str, Any]:
 
 def even(meet: dict[str, Any]) -> str:
     """Where own cost and the bill meet, in hours a day."""
-    return str(UNITS["one"](meet["hours_per_day"]) if meet["verdict"] == "at" else meet["verdict"])
+    if meet["verdict"] != "at":
+        return str(meet["verdict"])
+    side = {"exactly": "", "at least": ", at least", "at most": ", at most"}
+    return f"{UNITS['one'](meet['hours_per_day'])}{side[meet['bounds']['hours_per_day']]}"
 
 
 def attempts(config: Path) -> list[dict[str, Any]]:
