@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_markdown import HOUR, NANO, month
 
+from analytics.render.parts import Note, Row, as_lines
 from analytics.render.report import as_text
 from analytics.render.rounding import in_units
 
@@ -180,3 +181,13 @@ def test_what_no_engine_told_of_its_cache_is_no_zero() -> None:
     told["tokens"]["cache_read"] = None
     assert "their cached part unknown" in lines(told)[2]
     assert " of them cached" not in as_text(told)
+
+
+def test_figures_stand_in_columns_however_long_their_labels_are() -> None:
+    long = "a price sheet with a name of forty characters"
+    rows = [Row("energy", ("1.00", "2.00")), Row(long, ("13.00", "4.00")), Note("a remark")]
+    first, second, note = as_lines([rows]).splitlines()
+    assert second.startswith(f"  {long} ")
+    assert [len(line) for line in (first, second)] == [len(second)] * 2
+    assert first.index("1.00") == second.index("3.00")
+    assert note == "  a remark"

@@ -1,5 +1,6 @@
 """What a report says, in no format: headings, rows of a label and its figures, and notes."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -20,13 +21,19 @@ Part = str | Note | Row
 Block = list[Part]
 
 
-def line(part: Part) -> str:
-    """A part as a line of plain text."""
-    if isinstance(part, Row):
-        return f"  {part.label:<30}" + "  ".join(f"{value:>16}" for value in part.values)
-    return f"  {part}" if isinstance(part, Note) else part
+LABEL_WIDTH = 30
 
 
 def as_lines(blocks: list[Block]) -> str:
-    """Blocks as plain text, an empty line between them."""
-    return "\n\n".join("\n".join(map(line, block)) for block in blocks)
+    """Blocks as plain text, an empty line between them; a block's figures stand in columns."""
+    return "\n\n".join("\n".join(_lines(block)) for block in blocks)
+
+
+def _lines(block: Block) -> Iterator[str]:
+    labels = [len(part.label) for part in block if isinstance(part, Row)]
+    width = max([LABEL_WIDTH, *(length + 1 for length in labels)])
+    for part in block:
+        if isinstance(part, Row):
+            yield f"  {part.label:<{width}}" + "  ".join(f"{value:>16}" for value in part.values)
+        else:
+            yield f"  {part}" if isinstance(part, Note) else part
