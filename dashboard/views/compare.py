@@ -119,7 +119,9 @@ def bills(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> Non
             "beside own full and marginal cost",
         )
         st.html(_legend(colours))
-    st.caption(f"In {found['currency']}; every bill is for the same requests.")
+    some = any(entry["unpriced_requests"] for entry in found["sheets"])
+    less = ", less those that could not be priced" if some else ""
+    st.caption(f"In {found['currency']}; every bill is for the same requests{less}.")
     columns = (
         ("no cache", "no_cache_nano", meanings.BILL_NO_CACHE),
         ("same hits", "same_hits_nano", meanings.BILL_SAME_HITS),
