@@ -2,8 +2,8 @@
 
 Along every axis own cost less the bill is a straight line: what a day costs at its zero, and what
 each unit adds less what it would have been billed. So each root is exact, a Fraction, and nothing
-is searched. Where a part of that difference is not known, the root is a bound, and what it would
-be without that part is no answer. Money is in units of one currency throughout.
+is searched. Where a part of that difference is not known, the root is a bound, or holds as far as
+is known. Money is in units of one currency throughout.
 """
 
 import math
@@ -22,7 +22,7 @@ Verdict = Literal["at", "never", "always"]
 @dataclass(frozen=True)
 class Root:
     """Where the two meet: `at` a value or on one side of it (`bound`), or own cost is `always` or
-    `never` the lower one."""
+    `never` the lower one, as far as is known where the bound is `open`."""
 
     verdict: Verdict
     value: Fraction | None = None
@@ -66,14 +66,14 @@ def _by_sign(excess: Fraction) -> Root:
     return Root("never" if excess > 0 else "always")
 
 
-def bounded(root: Root, excess: Excess, bound: Bound) -> Root | None:
+def bounded(root: Root, excess: Excess, bound: Bound) -> Root:
     """The root where what is paid beyond the bill is only known within a bound, everywhere on the
-    axis; None where that leaves the verdict open."""
+    axis."""
     if root.verdict == "at":
         falls = excess.per_unit < 0
         return replace(root, bound=bound if falls else turned(bound))
     holds = "at least" if root.verdict == "never" else "at most"
-    return root if bound in ("exactly", holds) else None
+    return root if bound in ("exactly", holds) else replace(root, bound="open")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +120,7 @@ class UsedDay:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakEven:
-    """A root for each axis, None where what it rests on is not known or was not bought, or where
-    what is not known leaves open whether there is any.
+    """A root for each axis, None where what it rests on is not known or was not bought.
 
     `utilization` is the share of the cards' time in which they compute. Tokens a day end at what
     the cards put out when they always compute, at the measured rate; prices have no upper end.
@@ -197,7 +196,7 @@ def _solved(excess: Excess, day: UsedDay) -> Root | None:
 def as_json(found: BreakEven) -> dict[str, Any]:
     """The roots as JSON values: decimal texts of up to nine decimals, tokens whole, the first that
     reach it; None without one. `verdict` is that of the hours, `verdicts` has them all; `bounds`
-    which side of a figure is known."""
+    which side of it is known."""
     roots = {
         "hours_per_day": found.hours_per_day,
         "utilization": found.utilization,
@@ -213,10 +212,7 @@ def as_json(found: BreakEven) -> dict[str, Any]:
         **{axis: None if value is None else decimal(value) for axis, value in values.items()},
         "tokens_per_day": whole_tokens(values["tokens_per_day"]),
         "verdicts": verdicts,
-        "bounds": {
-            axis: root.bound if root and root.verdict == "at" else None
-            for axis, root in roots.items()
-        },
+        "bounds": {axis: root.bound if root else None for axis, root in roots.items()},
     }
 
 

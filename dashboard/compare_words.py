@@ -107,20 +107,18 @@ def _saved(nano: int | None, bound: Bound, kind: str, currency: str) -> str:
 def even(curve: Mapping[str, Any] | None, sheet: Mapping[str, Any]) -> str:
     """The break-even in hours as a sentence."""
     meet = sheet["break_even"]
-    if curve is not None and meet is not None and meet["verdict"] is None:
-        return "Whether the two would meet is open: not all of the bill or of the cost is known."
-    if curve is None or meet is None:
+    if curve is None or meet is None or meet["verdict"] is None:
         return (
             "Where the two would meet is not known: it takes requests with output tokens, a bill, "
             "and electricity that is read and priced."
         )
     hours, name = curve["here_hours"], plain(sheet["sheet"])
     here = f"{hours:.2g}" if hours < 10 else f"{hours:.0f}"
-    if meet["verdict"] == "never":
-        return f"At {here} active hours a day, and at any other number, {name} costs less."
-    if meet["verdict"] == "always":
-        return f"At {here} active hours a day, and at any other number, the rig costs less."
     bound = BOUNDS[meet["bounds"]["hours_per_day"]].strip()
+    if meet["verdict"] != "at":
+        less = name if meet["verdict"] == "never" else "the rig"
+        told = f", {bound}" if bound else ""
+        return f"At {here} active hours a day, and at any other number, {less} costs less{told}."
     since = f"{bound} **{float(meet['hours_per_day']):.1f}**".strip()
     return (
         f"The rig works {here} active hours a day; from {since} on it would be cheaper than {name}."

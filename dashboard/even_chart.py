@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from dashboard import sentences, words
+from dashboard import words
 from dashboard.axes import around, axis_look, dress, inline, log_ticks
 from dashboard.palette import FONT, Palette
 
@@ -95,7 +95,7 @@ def _bill_line(
     row = {
         "price": nano / words.NANO,
         "text": words.headline(nano),
-        "label": f"{sentences.whose(sheet)} {words.headline(nano)}",
+        "label": f"{sheet['sheet']} {words.headline(nano)}",
         "hours": 0 if is_left else 24,
     }
     base = alt.Chart(inline([row]))
@@ -114,7 +114,8 @@ def _bill_line(
         limit=280,
     ).encode(x=x, y=y, text="label:N")
     # A bound of where they meet lies on neither line.
-    if meet is not None and meet["bounds"]["hours_per_day"] == "exactly":
+    sure = meet is not None and meet["bounds"]["hours_per_day"] == "exactly"
+    if meet is not None and sure and meet["verdict"] == "at":
         told = row | {"hours": float(meet["hours_per_day"]), "told": "even"}
         yield (
             alt.Chart(inline([told]))

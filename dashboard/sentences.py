@@ -72,13 +72,14 @@ def even(sheet: dict[str, Any]) -> str | None:
     meet = sheet["break_even"]
     if meet is None or meet["verdict"] is None:
         return None
-    if meet["verdict"] == "never":
-        return "Not even at 24 active hours a day would the rig be cheaper, all else as measured."
-    if meet["verdict"] == "always":
-        return "The rig is cheaper at any number of active hours a day, all else as measured."
     # A month that was closed earlier tells no bounds.
-    bound = meet.get("bounds", {}).get("hours_per_day", "exactly")
+    bound = meet.get("bounds", {}).get("hours_per_day") or "exactly"
     told = "" if bound == "exactly" else f", {BOUNDS[bound].strip()}"
+    measured = f"all else as measured{told}."
+    if meet["verdict"] == "never":
+        return f"Not even at 24 active hours a day would the rig be cheaper, {measured}"
+    if meet["verdict"] == "always":
+        return f"The rig is cheaper at any number of active hours a day, {measured}"
     hours = f"{float(meet['hours_per_day']):.1f} active hours a day{told}"
     return f"Even at {hours}, all else as measured."
 

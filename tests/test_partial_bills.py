@@ -42,38 +42,39 @@ def test_a_whole_bill_is_over_all_output_as_own_cost_is(tmp_path: Path) -> None:
     assert entry["break_even"]["bounds"]["hours_per_day"] == "exactly"
 
 
-def test_each_axis_is_a_bound_or_has_no_answer(partial: dict[str, Any]) -> None:
+def test_each_axis_is_a_bound_or_holds_as_far_as_known(partial: dict[str, Any]) -> None:
     (entry,) = partial["compare"]
     meet = entry["break_even"]
     # 24.48 without work against 20 less 0.20 an hour; with all requests billed it is 0.62.
     assert Fraction(meet["hours_per_day"]) == pytest.approx(24.48 / 19.80, abs=1e-6)
     assert Fraction(meet["hardware_price"]) == pytest.approx(1461 * (20 - 0.68), abs=1e-3)
     # 24 of capital are more than this bill, whatever a kWh costs; they are less than the whole.
-    assert meet["price_per_kwh"] is meet["verdicts"]["price_per_kwh"] is None
+    assert (meet["price_per_kwh"], meet["verdicts"]["price_per_kwh"]) == (None, "never")
     assert meet["bounds"] == {
         "hours_per_day": "at most",
         "utilization": "at most",
         "tokens_per_day": "at most",
         "hardware_price": "at least",
-        "price_per_kwh": None,
+        "price_per_kwh": "open",
         "payback_months": "at most",
     }
 
 
 @pytest.mark.parametrize(
-    ("price", "cheaper", "verdict"),
+    ("price", "cheaper", "verdict", "bound"),
     [
-        (("1", "3"), "here", "at"),
+        (("1", "3"), "here", "at", "at most"),
         # At least 0.15 against 0.20: the whole bill of 0.30 turns it round.
-        (("0.01", "0.02"), None, None),
+        (("0.01", "0.02"), None, "never", "open"),
     ],
 )
-def test_a_verdict_stands_only_where_the_bound_decides_it(
-    tmp_path: Path, price: tuple[str, str], cheaper: str | None, verdict: str | None
+def test_a_verdict_is_called_open_where_the_bound_does_not_decide_it(
+    tmp_path: Path, price: tuple[str, str], cheaper: str | None, verdict: str, bound: str
 ) -> None:
     (entry,) = month(tmp_path, rig(price), *[NO_INPUT] * 5)["compare"]
     assert entry["here_or_there"]["cheaper"] == cheaper
-    assert entry["break_even"]["verdict"] == verdict
+    meet = entry["break_even"]
+    assert (meet["verdict"], meet["bounds"]["hours_per_day"]) == (verdict, bound)
 
 
 def test_report_and_compare_print_the_bounds(tmp_path: Path, partial: dict[str, Any]) -> None:
@@ -90,7 +91,7 @@ def test_report_and_compare_print_the_bounds(tmp_path: Path, partial: dict[str, 
     assert "per million output tokens 4.0000 of 5 of 10 requests" in lines
     assert "same hits, at least 20.00" in lines
     assert "hours per day, at most 1.24" in lines
-    assert not any(line.startswith("price of a kWh") for line in lines)
+    assert "price of a kWh, as far as known never" in lines
 
 
 def test_the_pages_say_whose_price_it_is_and_what_bounds_it(partial: dict[str, Any]) -> None:
@@ -108,7 +109,20 @@ def test_the_pages_say_whose_price_it_is_and_what_bounds_it(partial: dict[str, A
         "active hours a day, at most",
         "1.2",
     )
-    assert compare_words.axis_tile(meet, "price_per_kwh")[:2] == ("price of a kWh", "unknown")
+    assert compare_words.axis_tile(meet, "price_per_kwh")[:2] == (
+        "price of a kWh, as far as known",
+        "never",
+    )
+    open_never = sheet | {
+        "break_even": meet | {"verdict": "never", "bounds": {"hours_per_day": "open"}}
+    }
+    assert sentences.even(open_never) == (
+        "Not even at 24 active hours a day would the rig be cheaper, all else as measured, as far"
+        " as known."
+    )
+    assert compare_words.even({"here_hours": 1.0}, open_never).endswith(
+        "an API costs less, as far as known."
+    )
 
 
 def test_a_what_if_keeps_the_price_and_the_bound(tmp_path: Path) -> None:
