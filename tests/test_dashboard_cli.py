@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig.tree import free_ports, until
+from rig.ports import free_port
+from rig.tree import until
 from streamlit import config as streamlit_config
 
 from collector.settings import DashboardSettings, EngineSettings, Settings
@@ -76,7 +77,7 @@ def test_the_server_runs_under_what_gives_memory_back(tmp_path: Path, own: str |
     """The process itself, after it has become the server; who has set it has chosen otherwise."""
     name, value = cli.GIVE_BACK
     config = tmp_path / "rigledger.toml"
-    config.write_text(f'[dashboard]\nlisten = "127.0.0.1:{free_ports(1)[0]}"\n')
+    config.write_text(f'[dashboard]\nlisten = "127.0.0.1:{free_port()}"\n')
     environment = {key: told for key, told in os.environ.items() if key != name}
     environment |= {} if own is None else {name: own}
     command = [sys.executable, "-P", "-m", "rigledger", "--config", str(config), "dashboard"]

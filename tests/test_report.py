@@ -89,6 +89,10 @@ def test_json_is_the_month(config: Path, capsys: pytest.CaptureFixture[str]) -> 
         "attempts": 1,
         "missing_usage": 0,
         "emitted": 50,
+        "missing_input": 0,
+        "missing_output": 0,
+        "missing_split_input": 0,
+        "missing_split_output": 0,
     }
     assert sum(month["states_ns"].values()) == month["capacity_ns"] == 31 * 86_400 * 10**9
     # All of October's capital, 744 of 35,064 hours, on 50 tokens.
