@@ -59,7 +59,7 @@ def even(found: Told) -> Rows:
     line = {"price": bill / NANO, "label": f"{sheet['sheet']} {headline(bill)}"}
     side = 0 if meet["verdict"] == "never" else 24
     rows += [line | {"text": headline(bill)}, line | {"hours": side}]
-    if meet["bounds"]["hours_per_day"] == "exactly":
+    if meet["bounds"]["hours_per_day"] == "exactly" and meet["verdict"] == "at":
         rows.append({"price": bill / NANO, "hours": float(meet["hours_per_day"])})
     return rows
 
