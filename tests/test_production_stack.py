@@ -265,7 +265,7 @@ def ask(url: str, number: int, stream: bool) -> bytes:
     with requests.post(
         f"{url}/v1/chat/completions", json=body, headers=headers, timeout=60
     ) as reply:
-        assert reply.status_code == 200
+        assert reply.status_code == 200, reply.text
         return reply.content
 
 

@@ -38,7 +38,9 @@ def application(engine: str, callbacks: Any) -> Starlette:
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
-        async with aiohttp.ClientSession() as app.state.client:
+        # An engine ends an idle connection when it likes; one just ended would fail the next call.
+        connector = aiohttp.TCPConnector(force_close=True)
+        async with aiohttp.ClientSession(connector=connector) as app.state.client:
             yield
 
     async def route(request: Request) -> Response:
