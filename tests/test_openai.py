@@ -132,22 +132,35 @@ def test_the_first_token_is_the_first_delta_that_holds_something():
     assert observer.finish().first_token_ns == 300
 
 
+def emitted(*choices):
+    return openai.emitted_bytes(openai.read(json.dumps({"choices": choices}).encode()))
+
+
 @pytest.mark.parametrize(
-    "delta",
+    ("delta", "text_bytes"),
     [
-        {"reasoning": "r"},
-        {"reasoning_content": "r"},
-        {"tool_calls": [{"index": 0}]},
-        {"refusal": "no"},
+        ({"reasoning": "rr"}, 2),
+        ({"reasoning_content": "rr", "reasoning": "rr"}, 2),
+        ({"reasoning_content": "", "reasoning": "ü"}, 2),
+        ({"tool_calls": [{"index": 0}]}, 0),
+        ({"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}, 3),
+        ({"function_call": {"name": "f", "arguments": ""}}, 1),
+        ({"refusal": "no"}, 2),
     ],
 )
-def test_reasoning_and_tool_calls_are_tokens_too(delta):
-    assert openai.carries_token(delta, None)
+def test_reasoning_and_tool_calls_are_tokens_too(delta, text_bytes):
+    assert emitted({"delta": delta}) == text_bytes
 
 
 @pytest.mark.parametrize("delta", [{}, None, {"role": "assistant"}, {"content": ""}, "x"])
 def test_empty_deltas_are_no_tokens(delta):
-    assert not openai.carries_token(delta, "")
+    assert emitted({"delta": delta, "text": ""}) is None
+
+
+def test_a_chunk_of_several_choices_is_a_token_if_one_of_them_speaks():
+    silent = {"delta": {"role": "assistant"}}
+    assert emitted(silent, {"delta": {"content": "ab"}}, {"text": "é"}, silent) == 4
+    assert emitted(silent, silent) is None
 
 
 def test_completions_stream_text():

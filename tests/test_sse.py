@@ -84,6 +84,20 @@ def test_what_is_longer_than_the_limit_is_skipped_and_counted_and_not_kept():
     assert reader.skipped == 1
 
 
+def test_a_mark_of_order_is_one_at_the_very_beginning_alone():
+    late = b"x" * 100 + b"\n\xef\xbb\xbf\ndata: a\n\ndata: b\n\n"
+    for cut in range(len(late)):
+        assert payloads(late, [cut], limit_bytes=50) == ([b"b"], 1), cut
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_a_limit_is_the_same_however_the_line_is_cut(end):
+    fits, too_long = b"data: " + b"x" * 44, b"data: " + b"y" * 45
+    stream = fits + end * 2 + too_long + end * 2 + b":" + too_long + end + fits + end * 2 + fits
+    for cut in range(len(stream)):
+        assert payloads(stream, [cut], limit_bytes=50) == ([b"x" * 44] * 2, 2), cut
+
+
 def test_many_lines_of_one_event_are_bounded_together():
     reader = Reader(limit_bytes=1000)
     for _ in range(10_000):

@@ -5,7 +5,7 @@ Nothing here raises into the data path, and no text outlives the line or body it
 
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -23,7 +23,7 @@ from collector.formats import (
 )
 from collector.formats.body import Body
 from collector.formats.heard import Heard
-from collector.formats.usage import Usage, count, known, name
+from collector.formats.usage import NOTHING, Usage, count, known, name
 
 DECODED_BYTES = 256 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
@@ -40,37 +40,6 @@ _FORMS: dict[str, Callable[[bytes], Heard]] = {
 }
 
 
-class _Choice(msgspec.Struct):
-    index: Any = 0
-    delta: Any = None
-    text: Any = None
-    finish_reason: Any = None
-
-
-class _Part(msgspec.Struct):
-    """A whole answer or one chunk of it; fields not named here are never even decoded."""
-
-    id: Any = None
-    model: Any = None
-    choices: list[_Choice] | None = None
-    usage: Any = None
-    timings: Any = None
-    prompt_progress: Any = None
-    metrics: Any = None
-    sglext: Any = None
-    error: Any = None
-    content: Any = None
-    index: Any = 0
-    stop: Any = None
-    stop_type: Any = None
-    tokens_evaluated: Any = None
-    tokens_predicted: Any = None
-
-
-_PART = msgspec.json.Decoder(_Part)
-_NOTHING = Usage()
-
-
 @dataclass(slots=True)
 class Told:
     """What an answer told. Instants are the ones given to `feed`, ns.
@@ -79,7 +48,7 @@ class Told:
     a whole answer that tells no usage.
     """
 
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NOTHING
     response_id: str | None = None
     model: str | None = None
     finish_reason: str | None = None
@@ -103,6 +72,8 @@ class Observer:
         # How many prompts were asked in one; None where that is not known.
         self.prompts: int | None = 1
         self._counts_chunks = counts_chunks
+        # Whether this answer's chunks are counted.
+        self._counts = False
         self._blind = False
         self._hear = _FORMS.get(form)
         self._events: sse.Reader | ndjson.Reader | None = None
@@ -110,7 +81,7 @@ class Observer:
         self._inflate: Any = None
         self._decoded_bytes = 0
         self._told = Told()
-        self._usage = Usage()
+        self._usage = NOTHING
         self._choices = llama_cpp.Choices()
         self._ended_choice = 0
         # Chunks of each choice that no usage has counted yet.
@@ -119,8 +90,9 @@ class Observer:
     @property
     def has_begun(self) -> bool:
         """Whether a first token has come, or bytes of an answer that shows none."""
-        counted = self.streamed and self._counts_chunks and not self._blind
-        return self._told.first_token_ns is not None or not counted
+        if self._told.first_token_ns is not None:
+            return True
+        return self._blind or not self._counts
 
     def start(self, status: int, headers: Mapping[str, str]) -> None:
         """The answer's status and headers (names in any case, if the mapping ignores it)."""
@@ -128,6 +100,7 @@ class Observer:
         coding = headers.get("Content-Encoding", "").strip().lower()
         self.failed = status >= 400
         self.streamed = kind in _STREAMS
+        self._counts = self.streamed and self._counts_chunks
         if coding in ("gzip", "x-gzip", "deflate"):
             self._inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
         elif coding not in ("", "identity"):
@@ -154,7 +127,8 @@ class Observer:
             return self._finish()
         except Exception:
             self._give_up()
-            return replace(self._told, usage=Usage())
+            self._told.usage = NOTHING
+            return self._told
 
     def _finish(self) -> Told:
         if self._inflate is not None and not self._blind:
@@ -169,7 +143,8 @@ class Observer:
                 if self._total().source == "missing":
                     self._told.text_bytes = emitted.of_document(document)
         self._events = self._body = None
-        return replace(self._told, usage=self._total())
+        self._told.usage = self._total()
+        return self._told
 
     def _give_up(self) -> None:
         self._blind = True
@@ -205,14 +180,16 @@ class Observer:
             if self._hear is not None:
                 self._note(self._hear(document), at_ns)
                 return True
-            told = _PART.decode(document)
+            told = openai.read(document)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             if b"\n" not in document:
                 self._told.unreadable += 1
             return False
         self._note_names(told)
-        if self.streamed and self._counts_chunks and _carries_token(told):
-            self._note_token(at_ns, _text_bytes(told), _index(told))
+        if self._counts:
+            text_bytes = openai.emitted_bytes(told)
+            if text_bytes is not None:
+                self._note_token(at_ns, text_bytes, openai.index(told))
         self._note_usage(told)
         return True
 
@@ -226,7 +203,7 @@ class Observer:
         told.finish_reason = heard.finish_reason or told.finish_reason
         told.generation_ns = known(heard.generation_ns, told.generation_ns)
         told.wait_ns = known(heard.wait_ns, told.wait_ns)
-        if self.streamed and self._counts_chunks and heard.token:
+        if self._counts and heard.token:
             self._note_token(at_ns, heard.text_bytes)
         if heard.usage.source != "missing":
             self._usage = heard.usage.filled_from(self._usage)
@@ -234,27 +211,31 @@ class Observer:
                 self._uncounted.clear()
 
     def _note_token(self, at_ns: int | None, text_bytes: int, choice: int = 0) -> None:
-        told = self._told
-        at = choice if choice in self._uncounted or len(self._uncounted) < _CHOICES else 0
-        self._uncounted[at] = self._uncounted.get(at, 0) + 1
+        told, uncounted = self._told, self._uncounted
+        at = choice if choice in uncounted or len(uncounted) < _CHOICES else 0
+        uncounted[at] = uncounted.get(at, 0) + 1
         told.content_chunks += 1
         told.text_bytes += text_bytes
         if told.first_token_ns is None:
             told.first_token_ns = at_ns
 
-    def _note_names(self, told: _Part) -> None:
+    def _note_names(self, told: openai.Part) -> None:
+        noted = self._told
         finish = name(told.stop_type) if told.stop is True else None
         for choice in told.choices or ():
-            if ended := name(choice.finish_reason):
+            if choice.finish_reason and (ended := name(choice.finish_reason)):
                 finish, self._ended_choice = ended, count(choice.index) or 0
         if told.error:
             self.failed = True
-        self._told.response_id = self._told.response_id or name(told.id)
-        self._told.model = self._told.model or name(told.model)
-        self._told.finish_reason = finish or self._told.finish_reason
+        if noted.response_id is None:
+            noted.response_id = name(told.id)
+        if noted.model is None:
+            noted.model = name(told.model)
+        if finish is not None:
+            noted.finish_reason = finish
 
-    def _note_usage(self, told: _Part) -> None:
-        found = openai.usage(told.usage) if told.usage else _NOTHING
+    def _note_usage(self, told: openai.Part) -> None:
+        found = openai.usage(told.usage) if told.usage else NOTHING
         if told.tokens_evaluated is not None and told.stop is not False:
             found = found.filled_from(
                 llama_cpp.native(told.tokens_evaluated, told.tokens_predicted)
@@ -271,9 +252,9 @@ class Observer:
             self._usage = found.filled_from(self._usage)
             self._uncounted.clear()
 
-    def _note_choice(self, told: _Part, found: Usage) -> None:
+    def _note_choice(self, told: openai.Part, found: Usage) -> None:
         """llama.cpp's figures, which are those of one choice; of which, its last chunk says."""
-        choice = _index(told) if told.choices or told.tokens_evaluated else self._ended_choice
+        choice = openai.index(told) if told.choices or told.tokens_evaluated else self._ended_choice
         self._choices.note(choice, found.filled_from(llama_cpp.timings(told.timings)))
         told_of_one = found.output_tokens in (None, count(told.timings.get("predicted_n")))
         self._choices.untold = len(told.choices or ()) > 1 and told_of_one
@@ -291,31 +272,17 @@ class Observer:
     def _total(self) -> Usage:
         """What was told, and the chunks that came after it: an aborted stream tells no end."""
         if self._blind:
-            return Usage()
+            return NOTHING
         usage = self._choices.total(self.prompts).filled_from(self._usage)
         since = sum(self._uncounted.values())
-        if not self.streamed or not self._counts_chunks:
+        if not self._counts:
             return usage
         told_nothing = self._told.unreadable > 0 and self._told.content_chunks == 0
         if told_nothing or (since == 0 and usage.output_tokens is not None):
             return usage
-        return replace(usage, output_tokens=(usage.output_tokens or 0) + since, source="derived")
-
-
-def _index(told: _Part) -> int:
-    """The choice that a part is of; the prompt of a batch, in llama.cpp's own form."""
-    return count(told.choices[0].index if told.choices else told.index) or 0
-
-
-def _carries_token(told: _Part) -> bool:
-    if isinstance(told.content, str) and told.content:
-        return True
-    return any(openai.carries_token(choice.delta, choice.text) for choice in told.choices or ())
-
-
-def _text_bytes(told: _Part) -> int:
-    deltas = (emitted.text_bytes(c.delta) + emitted.text_bytes(c.text) for c in told.choices or ())
-    return sum(deltas) + (emitted.text_bytes(told.content) if isinstance(told.content, str) else 0)
+        return msgspec.structs.replace(
+            usage, output_tokens=(usage.output_tokens or 0) + since, source="derived"
+        )
 
 
 _STREAMS: dict[str, Callable[[], sse.Reader | ndjson.Reader]] = {

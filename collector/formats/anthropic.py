@@ -13,7 +13,7 @@ import msgspec
 
 from collector.formats.emitted import text_bytes
 from collector.formats.heard import Heard
-from collector.formats.usage import Usage, count, name, numbers
+from collector.formats.usage import NOTHING, Usage, count, name, numbers
 
 _DELTA_FIELDS = ("text", "thinking", "partial_json")
 
@@ -63,13 +63,13 @@ def hear(document: bytes) -> Heard:
 def usage(told: Any, *, with_output: bool = True) -> Usage:
     """A `usage` object as Usage; anything else is `missing`."""
     if not isinstance(told, dict):
-        return Usage()
+        return NOTHING
     rest = count(told.get("input_tokens"))
     read = count(told.get("cache_read_input_tokens"))
     written = count(told.get("cache_creation_input_tokens"))
     output = count(told.get("output_tokens")) if with_output else None
     if rest is None and output is None:
-        return Usage()
+        return NOTHING
     return Usage(
         input_tokens=None if rest is None else rest + (read or 0) + (written or 0),
         cache_read_tokens=read,

@@ -8,11 +8,13 @@ from collector.formats.usage import part
 
 # Where the endpoints put what was emitted; of these fields a text or a list of parts is one.
 _TEXTS = frozenset(
-    {"content", "text", "thinking", "refusal", "response", "arguments", "partial_json"}
+    {"content", "text", "reasoning_content", "thinking", "refusal", "response"}
+    | {"arguments", "partial_json"}
 )
 _WITHIN = frozenset(
     {"choices", "message", "tool_calls", "function_call", "function", "output", "summary"}
 )
+_HOLDERS = (dict, list)
 _DEPTH = 6
 
 
@@ -21,23 +23,29 @@ def text_bytes(told: Any, depth: int = 0) -> int:
 
     What a tool is called with counts as the JSON that was written for it.
     """
+    if isinstance(told, dict):
+        return _of_object(told, depth + 1) if depth < _DEPTH else 0
     if isinstance(told, str):
-        return len(told.encode("utf-8", "surrogatepass"))
-    if depth >= _DEPTH:
-        return 0
-    if isinstance(told, list):
+        return len(told) if told.isascii() else len(told.encode("utf-8", "surrogatepass"))
+    if isinstance(told, list) and depth < _DEPTH:
         return sum(text_bytes(each, depth) for each in told if isinstance(each, dict))
-    if not isinstance(told, dict):
-        return 0
-    # Some servers give the one under both names.
-    found = text_bytes(told.get("reasoning_content") or told.get("reasoning"), depth + 1)
+    return 0
+
+
+def _of_object(told: dict[str, Any], depth: int) -> int:
+    found = 0
     for name, value in told.items():
-        if name in _TEXTS or (name in _WITHIN and isinstance(value, dict | list)):
-            found += text_bytes(value, depth + 1)
-    if isinstance(told.get("name"), str) and ("arguments" in told or "input" in told):
-        found += text_bytes(told["name"])
-    if isinstance(told.get("input"), dict):  # a tool's, in Messages
-        found += len(msgspec.json.encode(told["input"]))
+        if name in _TEXTS:
+            plain = isinstance(value, str) and value.isascii()  # a byte a character
+            found += len(value) if plain else text_bytes(value, depth)
+        elif name in _WITHIN and isinstance(value, _HOLDERS):
+            found += text_bytes(value, depth)
+        elif name == "reasoning" and not told.get("reasoning_content"):
+            found += text_bytes(value, depth)  # some servers give the one under both names
+        elif name == "name" and isinstance(value, str):
+            found += text_bytes(value) if "arguments" in told or "input" in told else 0
+        elif name == "input" and isinstance(value, dict):  # a tool's, in Messages
+            found += len(msgspec.json.encode(value))
     return found
 
 

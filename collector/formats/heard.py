@@ -1,12 +1,11 @@
 """What one document of an answer told: a whole body, or an event of a stream."""
 
-from dataclasses import dataclass, field
+import msgspec
 
-from collector.formats.usage import Usage
+from collector.formats.usage import NOTHING, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(msgspec.Struct, frozen=True):
     """`token`: it carries output, of `text_bytes`; `done`: nothing comes after it; `failed`: it
     tells an error.
 
@@ -14,7 +13,7 @@ class Heard:
     computing, where the engine tells them.
     """
 
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NOTHING
     response_id: str | None = None
     model: str | None = None
     finish_reason: str | None = None

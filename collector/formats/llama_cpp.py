@@ -8,7 +8,7 @@ afterwards and says nothing of reuse. `draft_n` appears only where tokens were d
 from collections.abc import Sequence
 from typing import Any
 
-from collector.formats.usage import Usage, count, numbers, part
+from collector.formats.usage import NOTHING, Usage, count, numbers, part
 
 CHOICES_MAX = 128
 
@@ -28,14 +28,14 @@ class Choices:
     def note(self, index: int, usage: Usage) -> None:
         """The figures of one choice."""
         if index in self._told or len(self._told) < CHOICES_MAX:
-            self._told[index] = usage.filled_from(self._told.get(index, Usage()))
+            self._told[index] = usage.filled_from(self._told.get(index, NOTHING))
 
     def total(self, prompts: int | None) -> Usage:
         """All of them: outputs add up, the prompt counts once, and each of `prompts` where every
         choice answers one of its own. What cannot be told apart is unknown."""
         each = list(self._told.values())
         if len(each) < 2 and not self.untold:
-            return each[0] if each else Usage()
+            return each[0] if each else NOTHING
         asked = each[:1] if prompts == 1 else each if prompts == len(each) else ()
         said = () if self.untold else each
         return Usage(
@@ -68,7 +68,7 @@ def native(evaluated: Any, predicted: Any) -> Usage:
     """`tokens_evaluated` and `tokens_predicted` of a native answer."""
     whole, emitted = count(evaluated), count(predicted)
     if whole is None and emitted is None:
-        return Usage()
+        return NOTHING
     return Usage(input_tokens=whole, output_tokens=emitted, source="engine")
 
 
@@ -76,7 +76,7 @@ def progress(told: Any) -> Usage:
     """`prompt_progress` of a stream: the whole prompt and its cached part, before any token."""
     whole, cached = count(part(told, "total")), count(part(told, "cache"))
     if whole is None:
-        return Usage()
+        return NOTHING
     return Usage(input_tokens=whole, cache_read_tokens=cached, source="engine")
 
 

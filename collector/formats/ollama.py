@@ -10,7 +10,7 @@ import msgspec
 
 from collector.formats.emitted import text_bytes
 from collector.formats.heard import Heard
-from collector.formats.usage import Usage, count, name, part
+from collector.formats.usage import NOTHING, Usage, count, name, part
 
 _FIELDS = (
     "total_duration",
@@ -64,7 +64,7 @@ def _usage(told: _Part) -> Usage:
     if told.embeddings is not None and output is None:
         output = 0
     if whole is None and count(told.eval_count) is None:
-        return Usage()
+        return NOTHING
     figures = {field: count(getattr(told, field)) for field in _FIELDS}
     return Usage(
         input_tokens=whole,

@@ -7,8 +7,12 @@ one counts. SGLang puts `reasoning_tokens` at the top level.
 
 from typing import Any
 
-from collector.formats.usage import Usage, count, known, numbers, part
+import msgspec
 
+from collector.formats.emitted import text_bytes
+from collector.formats.usage import NOTHING, Usage, count, known, numbers, part, within
+
+_NO_FIGURES = (None,) * 5
 # Whichever of these is not empty in a delta means that the engine emitted something.
 _DELTA_FIELDS = (
     "content",
@@ -20,26 +24,62 @@ _DELTA_FIELDS = (
 )
 
 
+# Nothing in these can lead back to themselves, and they are gone with their chunk: gc=False.
+class Choice(msgspec.Struct, gc=False):
+    """One choice of an answer, or what a chunk adds to it."""
+
+    index: Any = 0
+    delta: Any = None
+    text: Any = None
+    finish_reason: Any = None
+
+
+class Part(msgspec.Struct, gc=False):
+    """A whole answer or one chunk of it; fields not named here are never even decoded.
+
+    OpenAI's form, with what llama.cpp, vLLM and SGLang add to it.
+    """
+
+    id: Any = None
+    model: Any = None
+    choices: list[Choice] | None = None
+    usage: Any = None
+    timings: Any = None
+    prompt_progress: Any = None
+    metrics: Any = None
+    sglext: Any = None
+    error: Any = None
+    content: Any = None
+    index: Any = 0
+    stop: Any = None
+    stop_type: Any = None
+    tokens_evaluated: Any = None
+    tokens_predicted: Any = None
+
+
+# An answer, or a chunk of one. Raises msgspec.DecodeError, UnicodeError.
+read = msgspec.json.Decoder(Part).decode
+
+
 def usage(told: Any) -> Usage:
     """A `usage` object as Usage; anything else is `missing`."""
     if not isinstance(told, dict):
-        return Usage()
+        return NOTHING
     prompt, completion = count(told.get("prompt_tokens")), count(told.get("completion_tokens"))
-    reasoning = count(part(told, "completion_tokens_details", "reasoning_tokens"))
-    found = Usage(
-        input_tokens=prompt,
-        cache_read_tokens=count(part(told, "prompt_tokens_details", "cached_tokens")),
-        cache_write_tokens=_either(
-            part(told, "prompt_tokens_details", "created_cache_tokens"),
-            part(told, "prompt_tokens_details", "cache_write_tokens"),
+    of_prompt = within(told, "prompt_tokens_details")
+    reasoning = count(within(told, "completion_tokens_details").get("reasoning_tokens"))
+    figures = (
+        prompt,
+        count(of_prompt.get("cached_tokens")),
+        known(
+            count(of_prompt.get("created_cache_tokens")), count(of_prompt.get("cache_write_tokens"))
         ),
-        output_tokens=_rest(told, prompt) if completion is None else completion,
-        reasoning_tokens=count(told.get("reasoning_tokens")) if reasoning is None else reasoning,
+        _rest(told, prompt) if completion is None else completion,
+        count(told.get("reasoning_tokens")) if reasoning is None else reasoning,
     )
-    if found == Usage():
-        return found
-    raw = numbers(told)
-    return Usage().filled_from(found).filled_from(Usage(source="engine", raw={"usage": raw}))
+    if figures == _NO_FIGURES:
+        return NOTHING
+    return Usage(*figures, source="engine", raw={"usage": numbers(told)})
 
 
 def drafts(sglext: Any) -> Usage:
@@ -51,11 +91,34 @@ def drafts(sglext: Any) -> Usage:
     )
 
 
-def carries_token(delta: Any, text: Any) -> bool:
-    """Whether a streamed choice emits something: a chat delta, or a completion's text."""
-    if isinstance(text, str) and text:
-        return True
-    return isinstance(delta, dict) and any(delta.get(field) for field in _DELTA_FIELDS)
+def emitted_bytes(told: Part) -> int | None:
+    """Bytes of the text that a chunk emits, all choices together; None if it carries no token."""
+    carries, found = False, 0
+    if told.content and isinstance(told.content, str):
+        carries, found = True, text_bytes(told.content)
+    for choice in told.choices or ():
+        delta, text = choice.delta, choice.text
+        if delta:
+            carries = carries or _speaks(delta)
+            found += text_bytes(delta)
+        if text:
+            carries = carries or isinstance(text, str)
+            found += text_bytes(text)
+    return found if carries else None
+
+
+def index(told: Part) -> int:
+    """The choice that a part is of; the prompt of a batch, in llama.cpp's own form."""
+    told_of = told.choices[0].index if told.choices else told.index
+    return (count(told_of) or 0) if told_of else 0
+
+
+def _speaks(delta: Any) -> bool:
+    if isinstance(delta, dict):
+        for field in _DELTA_FIELDS:
+            if delta.get(field):
+                return True
+    return False
 
 
 def _rest(told: dict[str, Any], prompt: int | None) -> int | None:
@@ -64,7 +127,3 @@ def _rest(told: dict[str, Any], prompt: int | None) -> int | None:
     if total is None or prompt is None or total < prompt:
         return None
     return total - prompt
-
-
-def _either(first: Any, second: Any) -> int | None:
-    return known(count(first), count(second))

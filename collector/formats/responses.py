@@ -6,7 +6,7 @@ import msgspec
 
 from collector.formats.emitted import text_bytes
 from collector.formats.heard import Heard
-from collector.formats.usage import Usage, count, name, numbers, part
+from collector.formats.usage import NOTHING, Usage, count, name, numbers, part
 
 _ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
 _FAILED = {"response.failed", "error"}
@@ -53,10 +53,10 @@ def hear(document: bytes) -> Heard:
 def usage(told: Any) -> Usage:
     """A `usage` object as Usage; anything else is `missing`."""
     if not isinstance(told, dict):
-        return Usage()
+        return NOTHING
     whole, output = count(told.get("input_tokens")), count(told.get("output_tokens"))
     if whole is None and output is None:
-        return Usage()
+        return NOTHING
     return Usage(
         input_tokens=whole,
         cache_read_tokens=count(part(told, "input_tokens_details", "cached_tokens")),

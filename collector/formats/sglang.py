@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from collector.formats.heard import Heard
-from collector.formats.usage import Usage, count, name, numbers, part
+from collector.formats.usage import NOTHING, Usage, count, name, numbers, part
 
 
 class _Part(msgspec.Struct):
@@ -35,7 +35,7 @@ def hear(document: bytes) -> Heard:
 def _usage(told: Any) -> Usage:
     whole, output = count(part(told, "prompt_tokens")), count(part(told, "completion_tokens"))
     if whole is None and output is None:
-        return Usage()
+        return NOTHING
     return Usage(
         input_tokens=whole,
         cache_read_tokens=count(part(told, "cached_tokens")),

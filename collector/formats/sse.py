@@ -2,6 +2,7 @@
 
 LIMIT_BYTES = 2 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+_CR = 0x0D
 
 
 class Reader:
@@ -16,7 +17,6 @@ class Reader:
         self.skipped = 0
         self._limit_bytes = limit_bytes
         self._line = bytearray()
-        self._line_too_long = False
         self._data: list[bytes] = []
         self._data_bytes = 0
         self._damaged = False
@@ -25,56 +25,59 @@ class Reader:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The payloads that this chunk completes, each event's `data` lines joined by LF."""
-        if not chunk:
-            return []
-        if self._after_cr and chunk.startswith(b"\n"):
+        if self._after_cr and chunk:
             self._after_cr = False
-            return self.feed(chunk[1:])
-        self._after_cr = chunk.endswith(b"\r")
-        if b"\r" in chunk:
+            chunk = chunk.removeprefix(b"\n")
+        if _CR in chunk:
+            self._after_cr = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *ended, rest = chunk.split(b"\n")
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        if lines and (self._line or self._at_start):
+            lines[0] = self._ended(lines[0])
         payloads: list[bytes] = []
-        for part in ended:
-            self._extend(part)
-            self._end_line(payloads)
-        self._extend(rest)
+        for line in lines:
+            if line:
+                self._take(line)
+            elif self._data or self._damaged:
+                self._end_event(payloads)
+        if rest:
+            self._hold(rest)
         return payloads
 
     def close(self) -> list[bytes]:
         """The payload of an event that the stream's end left without its empty line, if any."""
         payloads: list[bytes] = []
-        self._end_line(payloads)
+        self._take(self._ended(b""))
         self._end_event(payloads)
         return payloads
 
-    def _extend(self, part: bytes) -> None:
-        if self._line_too_long:
-            return
+    def _hold(self, part: bytes) -> None:
+        """Keep what has come of a line; of one that is too long, a comment in its place."""
         if len(self._line) + len(part) > self._limit_bytes:
-            self._line_too_long = True
-            self._line.clear()
+            self._damaged = True
+            self._line[:] = b":"
         else:
             self._line += part
 
-    def _end_line(self, payloads: list[bytes]) -> None:
-        if self._line_too_long:
-            self._line_too_long = False
-            self._damaged = True
-            return
+    def _ended(self, end: bytes) -> bytes:
+        """The line that earlier chunks began, or the first of the stream, now that it is whole."""
+        self._hold(end)
         line = bytes(self._line)
         self._line.clear()
         if self._at_start:
             self._at_start = False
             line = line.removeprefix(_BOM)
-        if not line:
-            self._end_event(payloads)
+        return line
+
+    def _take(self, line: bytes) -> None:
+        if len(line) > self._limit_bytes:
+            self._damaged = True
             return
         field, _, value = line.partition(b":")
-        if field == b"data":
-            self._add(value.removeprefix(b" "))
-
-    def _add(self, value: bytes) -> None:
+        if field != b"data":
+            return
+        value = value.removeprefix(b" ")
         self._data_bytes += len(value) + 1
         if self._data_bytes > self._limit_bytes + 1:
             self._damaged = True

@@ -1,8 +1,8 @@
 """What an engine told of one request's tokens, whatever format it told it in."""
 
-import math
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from collector.events import INT64_MAX, TOKENS_MAX
 
@@ -10,10 +10,11 @@ _RAW_ITEMS = 256
 _RAW_DEPTH = 6
 _KEY_CHARS = 64
 _NAME_CHARS = 256
+_FLOAT_MAX = 1e300
+_HOLDERS = (dict, list)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Tokens of one request; None is unknown, never zero.
 
     `input_tokens` is the whole prompt; the cache fields are parts of it, `reasoning_tokens` is a
@@ -46,6 +47,9 @@ class Usage:
         )
 
 
+NOTHING = Usage()
+
+
 def known(first: int | None, second: int | None) -> int | None:
     """The first figure, or the second where the first is not known."""
     return second if first is None else first
@@ -53,9 +57,7 @@ def known(first: int | None, second: int | None) -> int | None:
 
 def count(value: Any) -> int | None:
     """A token count, or None for whatever is none (absent, negative, text, a boolean, huge)."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= TOKENS_MAX:
-        return value
-    return None
+    return value if type(value) is int and 0 <= value <= TOKENS_MAX else None
 
 
 def part(parent: Any, *names: str) -> Any:
@@ -65,11 +67,18 @@ def part(parent: Any, *names: str) -> Any:
     return parent
 
 
+def within(parent: dict[str, Any], name: str) -> dict[str, Any]:
+    """The object under a key, or an empty one where there is none."""
+    found = parent.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def name(value: Any) -> str | None:
     """A short identifier as the ledger takes it (1 to 256 characters), else None."""
     if not isinstance(value, str) or not value:
         return None
-    return value[:_NAME_CHARS].replace("\0", "?").encode("utf-8", "replace").decode()
+    short = value[:_NAME_CHARS].replace("\0", "?")
+    return short if short.isascii() else short.encode("utf-8", "replace").decode()
 
 
 def numbers(value: Any) -> dict[str, Any] | None:
@@ -89,7 +98,7 @@ def _object(value: dict[Any, Any], left: list[int], depth: int) -> dict[str, Any
             and "\0" not in key
             and _take(item, left, depth)
         ):
-            kept[key] = _inner(item, left, depth)
+            kept[key] = _inner(item, left, depth) if isinstance(item, _HOLDERS) else item
     return kept
 
 
@@ -106,8 +115,8 @@ def _take(item: Any, left: list[int], depth: int) -> bool:
     left[0] -= 1
     if left[0] < 0 or depth >= _RAW_DEPTH:
         return False
-    if isinstance(item, float):
-        return math.isfinite(item) and abs(item) < 1e300
     if isinstance(item, int):
-        return abs(item) <= INT64_MAX
-    return item is None or isinstance(item, dict | list)
+        return -INT64_MAX <= item <= INT64_MAX
+    if isinstance(item, float):
+        return -_FLOAT_MAX < item < _FLOAT_MAX  # false of what is not a number
+    return item is None or isinstance(item, _HOLDERS)
