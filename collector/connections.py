@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import resource
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from aiohttp import web
@@ -67,17 +67,16 @@ class Connections:
         self._open.discard(client)
         self._idle.pop(client, None)
 
-    @contextlib.contextmanager
-    def busy(self, client: "Connection") -> Iterator[None]:
-        """While its request is under way."""
+    def asked(self, client: "Connection") -> None:
+        """Its request is under way."""
         self._idle.pop(client, None)
         client.head_came()
-        try:
-            yield
-        finally:
-            if client in self._open:
-                self._idle[client] = None
-            client.answered()
+
+    def answered(self, client: "Connection") -> None:
+        """Its request is over."""
+        if client in self._open:
+            self._idle[client] = None
+        client.answered()
 
 
 class Connection(web.RequestHandler):
@@ -128,8 +127,12 @@ class Server(web.Server):
         self._clients = connections or Connections()
 
         async def handled(request: web.BaseRequest) -> web.StreamResponse:
-            with self._clients.busy(cast("Connection", request.protocol)):
+            client = cast("Connection", request.protocol)
+            self._clients.asked(client)
+            try:
                 return await handler(request)
+            finally:
+                self._clients.answered(client)
 
         super().__init__(handled, **options)
 

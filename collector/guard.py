@@ -4,6 +4,7 @@ import hmac
 import ipaddress
 import socket
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -88,14 +89,18 @@ def refuse_rebound(told: Sequence[str]) -> str | None:
     """Why these Host headers are refused where only this machine can connect; the port may be a
     tunnel's. A web page that has rebound its own name to a loopback address still tells that
     name; a client that tells none is no browser."""
-    for name in told:
-        try:
-            host = urlsplit(f"//{name}").hostname
-        except ValueError:
-            host = None
-        if host is None or not is_loopback(host):
-            return "This Host is not served here: use localhost or a loopback address."
-    return None
+    if all(_is_own_name(name) for name in told):
+        return None
+    return "This Host is not served here: use localhost or a loopback address."
+
+
+@lru_cache(maxsize=64)
+def _is_own_name(told: str) -> bool:
+    try:
+        host = urlsplit(f"//{told}").hostname
+    except ValueError:
+        return False
+    return host is not None and is_loopback(host)
 
 
 def refuse_host(told: Sequence[str], allowed: frozenset[str]) -> str | None:

@@ -10,6 +10,8 @@ _NAME = re.compile(rb'^content-disposition:[^\r\n]*;\s*name="?([^";\r\n]*)"?', r
 
 def boundary(content_type: str) -> bytes | None:
     """What parts the fields of a `multipart/form-data` body, None where it is no such body."""
+    if not content_type.lstrip().lower().startswith("multipart/form-data"):
+        return None
     message = Message()
     message["Content-Type"] = content_type
     told = message.get_boundary()

@@ -9,7 +9,7 @@ from yarl import URL
 
 from router.watch import Watch
 
-# RFC 9110, section 7.6.1; Host is set anew for the engine's own address.
+# RFC 9110, section 7.6.1.
 HOP_BY_HOP = frozenset(
     {
         b"connection",
@@ -23,6 +23,8 @@ HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
+# Of a request also what is told anew, and what was answered here.
+OF_REQUEST = HOP_BY_HOP | {b"host", b"expect"}
 REQUEST_ID = "X-Request-ID"
 Fields = Sequence[tuple[bytes, bytes]]
 
@@ -31,13 +33,14 @@ class ClientGone(Exception):
     """The client left before its answer was complete."""
 
 
-def end_to_end(fields: Fields, *more: bytes) -> Fields:
-    """A head's fields in their order and spelling, less the hop-by-hop ones, those that
-    `Connection` names, and `more` (lower case)."""
-    told = (value for name, value in fields if name.lower() == b"connection")
-    named = {part.strip().lower() for value in told for part in value.split(b",")}
-    dropped = HOP_BY_HOP | named | set(more)
-    return [(name, value) for name, value in fields if name.lower() not in dropped]
+def end_to_end(fields: Fields, dropped: frozenset[bytes] = HOP_BY_HOP) -> Fields:
+    """A head's fields in their order and spelling, less those `dropped` (lower case, the
+    hop-by-hop ones among them) and those that `Connection` names."""
+    named = [(name.lower(), name, value) for name, value in fields]
+    for low, _, value in named:
+        if low == b"connection":
+            dropped |= {part.strip().lower() for part in value.split(b",")}
+    return [(name, value) for low, name, value in named if low not in dropped]
 
 
 def text(fields: Iterable[tuple[bytes, bytes]]) -> CIMultiDict[str]:

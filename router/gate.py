@@ -15,10 +15,19 @@ from collector import guard
 from collector.clock import boot_ns
 from collector.events import Attempt
 from collector.settings import EngineSettings
-from router.forward import REQUEST_ID, ClientGone, begin, end_to_end, refusal, send, text
+from router.forward import (
+    OF_REQUEST,
+    REQUEST_ID,
+    ClientGone,
+    begin,
+    end_to_end,
+    refusal,
+    send,
+    text,
+)
 from router.passing import Booking, Limits, Passing, Unanswered, hang_up
-from router.sockets import ProbingServer
-from router.upstream import HEAD_BYTES, HEAD_FIELDS, Answer, Body, Unreached, Upstream
+from router.sockets import HEAD_BYTES, HEAD_FIELDS, ProbingServer
+from router.upstream import Answer, Body, Unreached, Upstream
 from router.watch import Watch
 
 log = logging.getLogger("rigledger.gate")
@@ -68,7 +77,7 @@ class Gate(ABC):
 
         What the port refuses has never been a request to an engine, and is no event.
         """
-        fields = end_to_end(request.raw_headers, b"host", b"expect")
+        fields = end_to_end(request.raw_headers, OF_REQUEST)
         try:
             headers = text(fields)
         except UnicodeDecodeError:
@@ -115,6 +124,7 @@ class Gate(ABC):
             task.cancel()
         if left:
             await asyncio.wait(left, timeout=1.0)
+        self._upstream.close()
 
     def _refused(self, request: web.BaseRequest) -> web.Response | None:
         """The answer to a request that must not go on, None for all others."""

@@ -3,7 +3,8 @@
 import json
 import zlib
 from codecs import BOM_UTF8
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -55,27 +56,29 @@ _COUNTED = frozenset(
 )
 
 
-def operation(method: str, path: str) -> Operation | None:
-    """What a request asks of an engine, or None if it asks for no tokens (health, models, …)."""
-    return _OPERATIONS.get(_endpoint(path)) if method == "POST" else None
+class Endpoint(NamedTuple):
+    """What a path asks of an engine: `operation` where it asks for tokens (None for health,
+    models, …), the wire format of its answers, and whether each content chunk of its streams
+    stands for output."""
+
+    operation: Operation | None
+    form: Form
+    counts_chunks: bool
 
 
-def counts_chunks(path: str) -> bool:
-    """Whether each content chunk of a stream on this path stands for output."""
-    return _endpoint(path) in _COUNTED
+def endpoint(method: str, path: str) -> Endpoint:
+    """What a request asks for, by its method and its path with or without a query."""
+    found = _endpoint(path.partition("?")[0].rstrip("/"))
+    return found if method == "POST" else found._replace(operation=None)
 
 
-def form(path: str) -> Form:
-    """The wire format of the answers on this path."""
-    return _FORMS.get(_endpoint(path), "openai")
-
-
-def _endpoint(path: str) -> str:
-    bare = path.partition("?")[0].rstrip("/")
+@lru_cache(maxsize=256)
+def _endpoint(bare: str) -> Endpoint:
     for version in ("/v1", "/v2"):
         if bare.startswith(version + "/"):
-            return bare.removeprefix(version)
-    return bare
+            bare = bare.removeprefix(version)
+            break
+    return Endpoint(_OPERATIONS.get(bare), _FORMS.get(bare, "openai"), bare in _COUNTED)
 
 
 class _Asked(msgspec.Struct):

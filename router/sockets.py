@@ -14,6 +14,7 @@ import aiohappyeyeballs
 import aiohttp
 from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.helpers import EMPTY_BODY_METHODS
 
 from collector.connections import Server
 
@@ -21,6 +22,9 @@ from collector.connections import Server
 IDLE_S = 60
 PROBE_S = 15
 PROBES = 4
+# An answer's head: its lines, and how many fields.
+HEAD_BYTES = 64 * 1024
+HEAD_FIELDS = 1024
 # How long a name keeps its addresses, s.
 RESOLVED_S = 10.0
 AddrInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
@@ -71,8 +75,31 @@ class ProbingServer(Server):
 
 
 class Answering(ResponseHandler):
-    """One answer as it comes in. What the library finds no HTTP in the midst of a body it tells
-    nobody who waits for that body; here it does."""
+    """The answers of one connection as they come in. What the library finds no HTTP in the midst of
+    a body it tells nobody who waits for that body; here it does."""
+
+    _has_body: bool | None = None
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, idle_s: float | None = None) -> None:
+        """`idle_s`: for how long the engine may be silent, None for ever."""
+        super().__init__(loop)
+        self._idle_s = idle_s
+
+    def expect(self, method: str) -> None:
+        """What comes next answers a request of this method."""
+        has_body = method not in EMPTY_BODY_METHODS
+        if has_body is self._has_body:
+            return
+        self._has_body = has_body
+        self.set_response_params(
+            skip_payload=not has_body,
+            read_until_eof=True,
+            auto_decompress=False,
+            read_timeout=self._idle_s,
+            max_line_size=HEAD_BYTES,
+            max_field_size=HEAD_BYTES,
+            max_headers=HEAD_FIELDS,
+        )
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         """The connection has failed, and so has what is still to come of the body."""
@@ -94,9 +121,7 @@ class Answering(ResponseHandler):
 class Dialler:
     """Connects to engines: by address at once, by name as it was resolved a moment ago.
 
-    Each request has a connection of its own. Engines close idle ones when they like, which would
-    fail a request that they never saw, and llama.cpp's server keeps a thread waiting on each idle
-    connection while requests on new ones queue.
+    A request has a connection that it alone uses; which of them serve another one is for `kept`.
     """
 
     def __init__(self) -> None:

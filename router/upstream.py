@@ -1,4 +1,4 @@
-"""One request to an engine, on a connection of its own.
+"""One request to an engine, on a connection that it alone uses.
 
 The client library's parser and flow control without its session, whose objects for each request
 take more time than all else that a stream's first byte waits for.
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import aiohttp
-from aiohttp.helpers import EMPTY_BODY_METHODS
 from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
@@ -19,11 +18,10 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from router.forward import Fields
+from router.kept import Kept
 from router.passing import Limits
 from router.sockets import Answering, Dialler, Place
 
-HEAD_BYTES = 64 * 1024
-HEAD_FIELDS = 1024
 WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 Body = bytes | AsyncIterator[bytes] | None
 
@@ -37,8 +35,8 @@ class Base:
     """An engine's address in the parts that a request needs."""
 
     place: Place
-    host: bytes
-    path: bytes
+    host: str
+    path: str
     authorization: str | None
 
 
@@ -49,8 +47,8 @@ def base(engine_url: str) -> Base:
     user = aiohttp.BasicAuth.from_url(url)
     return Base(
         Place(url.raw_host or "", url.port or 80, url.scheme == "https"),
-        (url.host_port_subcomponent or "").encode(),
-        url.raw_path.rstrip("/").encode(),
+        url.host_port_subcomponent or "",
+        url.raw_path.rstrip("/"),
         user.encode() if user else None,
     )
 
@@ -68,8 +66,13 @@ class Answer:
         self.content = content
         self.close = close
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all of it has come and was read."""
+        return self.status != 101 and self.content.at_eof()
+
     async def __aenter__(self) -> "Answer":
-        """The answer itself; its connection ends with the block."""
+        """The answer itself; its connection is given up with the block."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -83,6 +86,11 @@ class Upstream:
         """Nothing is connected before `ask`."""
         self._limits = limits
         self._dialler = Dialler()
+        self._kept = Kept()
+
+    def close(self) -> None:
+        """Keep no connection open that no request uses."""
+        self._kept.close()
 
     async def ask(
         self,
@@ -101,26 +109,16 @@ class Upstream:
         reading `body` raises comes as an aiohttp.ClientError.
         """
         where = base(engine_url)
-        head = _head(where, method, raw_path, headers, body)
+        head = _head(where, method, raw_path, headers, body, kept=self._kept.wanted(where.place))
         loop = asyncio.get_running_loop()
-        limits = self._limits
-        ends = None if limits.total_s is None else loop.time() + limits.total_s
+        total_s = self._limits.total_s
+        ends = None if total_s is None else loop.time() + total_s
+        protocol = self._kept.take(where.place)
+        if protocol is None:
+            protocol = await self._connected(where.place)
+        exchange = _Exchange(protocol, ends, partial(self._kept.give, where.place))
         try:
-            async with asyncio.timeout(min(limits.connect_s, limits.total_s or limits.connect_s)):
-                protocol = await self._dialler.connect(where.place, partial(Answering, loop))
-        except OSError as error:  # TimeoutError is one
-            raise Unreached from error
-        exchange = _Exchange(protocol, ends)
-        try:
-            protocol.set_response_params(
-                skip_payload=method in EMPTY_BODY_METHODS,
-                read_until_eof=True,
-                auto_decompress=False,
-                read_timeout=self._limits.idle_s,
-                max_line_size=HEAD_BYTES,
-                max_field_size=HEAD_BYTES,
-                max_headers=HEAD_FIELDS,
-            )
+            protocol.expect(method)
             sent()
             exchange.send(head, body, chunked="Content-Length" not in headers)
             return await exchange.answered()
@@ -131,12 +129,24 @@ class Upstream:
             exchange.close()
             raise
 
+    async def _connected(self, place: Place) -> Answering:
+        """A new connection. Raises Unreached."""
+        limits = self._limits
+        made = partial(Answering, asyncio.get_running_loop(), limits.idle_s)
+        try:
+            async with asyncio.timeout(min(limits.connect_s, limits.total_s or limits.connect_s)):
+                return await self._dialler.connect(place, made)
+        except OSError as error:  # TimeoutError is one
+            raise Unreached from error
+
 
 class _Exchange:
     """A request on its way and its answer, over one connection."""
 
-    def __init__(self, protocol: Answering, ends: float | None) -> None:
+    def __init__(self, protocol: Answering, ends: float | None, keep: Callable[..., None]) -> None:
         self._protocol = protocol
+        self._keep = keep
+        self._answer: Answer | None = None
         self._upload: asyncio.Task[None] | None = None
         self._limit: asyncio.TimerHandle | None = None
         if ends is not None:
@@ -146,15 +156,14 @@ class _Exchange:
         transport = self._protocol.transport
         if transport is None:
             raise aiohttp.ServerDisconnectedError
-        transport.write(head)
         if body is None or isinstance(body, bytes):
-            if body:
-                transport.write(body)
+            transport.writelines((head, body) if body else (head,))
             if self._protocol.writing_paused:  # the engine is not silent while it still reads
                 self._upload = asyncio.create_task(self._wait_for_sending())
             else:
                 self._protocol.start_timeout()
         else:
+            transport.write(head)
             self._upload = asyncio.create_task(self._send_pieces(body, chunked))
 
     async def answered(self) -> Answer:
@@ -164,15 +173,22 @@ class _Exchange:
                 break
         if self._limit is not None:
             content.on_eof(self._limit.cancel)  # what has come whole is not late
-        return Answer(message, content, self.close)
+        self._answer = Answer(message, content, self.close)
+        return self._answer
 
     def close(self) -> None:
+        """Keep the connection where all has come and gone, else end it."""
         if self._limit is not None:
             self._limit.cancel()
+        transport, answer = self._protocol.transport, self._answer
+        unsent = 0 if transport is None else transport.get_write_buffer_size()
+        uploaded = self._upload is None or self._upload.done()
+        if answer is not None and answer.is_over and uploaded and not unsent:
+            self._keep(self._protocol, threaded="Keep-Alive" in answer.headers)
+            return
         if self._upload is not None:
             self._upload.cancel()
-        transport = self._protocol.transport
-        if transport is not None and transport.get_write_buffer_size():
+        if unsent:
             self._protocol.abort()  # what is still to be sent would hold the connection open
         self._protocol.close()
 
@@ -201,19 +217,21 @@ class _Exchange:
         await self._protocol.drain()
 
 
-def _head(where: Base, method: str, raw_path: str, headers: CIMultiDict[str], body: Body) -> bytes:
+def _head(
+    where: Base, method: str, raw_path: str, headers: CIMultiDict[str], body: Body, *, kept: bool
+) -> bytes:
     """The request's head: its fields in their order between those of this connection."""
-    lines = [f"{method} ".encode() + where.path + raw_path.encode("utf-8", "surrogateescape")]
-    lines[0] += b" HTTP/1.1"
-    lines.append(b"Host: " + where.host)
-    lines += [f"{name}: {value}".encode() for name, value in headers.items()]
+    lines = [f"{method} {where.path}{raw_path} HTTP/1.1", f"Host: {where.host}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
     if where.authorization is not None and "Authorization" not in headers:
-        lines.append(f"Authorization: {where.authorization}".encode())
-    if isinstance(body, bytes) and "Content-Length" not in headers:
-        lines.append(b"Content-Length: %d" % len(body))
-    elif body is not None and "Content-Length" not in headers:
-        lines.append(b"Transfer-Encoding: chunked")
-    elif method not in WITHOUT_BODY and "Content-Length" not in headers:
-        lines.append(b"Content-Length: 0")  # else some servers wait for a body
-    lines.append(b"Connection: close\r\n\r\n")
-    return b"\r\n".join(lines)
+        lines.append(f"Authorization: {where.authorization}")
+    if "Content-Length" not in headers:
+        if isinstance(body, bytes):
+            lines.append(f"Content-Length: {len(body)}")
+        elif body is not None:
+            lines.append("Transfer-Encoding: chunked")
+        elif method not in WITHOUT_BODY:
+            lines.append("Content-Length: 0")  # else some servers wait for a body
+    if not kept:
+        lines.append("Connection: close")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")

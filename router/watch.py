@@ -10,7 +10,7 @@ from collector.formats.answer import Observer, Told
 from collector.formats.usage import Usage
 from collector.settings import EngineSettings
 from router.labels import Labels
-from router.request_copy import Operation, RequestCopy, counts_chunks, form, operation
+from router.request_copy import RequestCopy, endpoint
 
 Status = Literal["ok", "client_abort", "upstream_error", "timeout"]
 SESSION_HEADERS = ("x-claude-code-session-id", "x-session-id")
@@ -42,7 +42,8 @@ class Watch:
 
         `placed` tells when that was; all else is measured from there on the boot clock.
         """
-        self.operation: Operation | None = operation(method, path)
+        asked = endpoint(method, path)
+        self.operation = asked.operation
         self.copy = RequestCopy(
             headers.get("Content-Encoding", ""), headers.get("Content-Type", "")
         )
@@ -52,8 +53,8 @@ class Watch:
         self.request_id = request_id
         # A keyed hash of how the conversation began, where nothing names it.
         self.conversation: str | None = None
-        self._counted = counts_chunks(path)
-        self._observer = Observer(counts_chunks=self._counted, form=form(path))
+        self._counted = asked.counts_chunks
+        self._observer = Observer(counts_chunks=asked.counts_chunks, form=asked.form)
         self._dispatched_ns: int | None = None
         self._http_status: int | None = None
         self._ended_ns: int | None = None

@@ -89,7 +89,6 @@ def test_a_whole_answer_goes_through_byte_for_byte_and_is_booked():
             b"x-request-id": b"req-1",
             b"x-foo": b"bar",
             b"x-rigledger-tap": MARK_OF_CARD0,
-            b"connection": b"close",
         }
         assert (attempt.status, attempt.http_status) == ("ok", 200)
         assert attempt.request_id == "req-1"

@@ -11,7 +11,7 @@ from multidict import CIMultiDict
 from collector.decode import decode
 from collector.settings import EngineSettings
 from router.labels import Labels
-from router.request_copy import RequestCopy, counts_chunks, operation
+from router.request_copy import RequestCopy, endpoint
 from router.watch import Origin, Watch
 
 ORIGIN = Origin("tap", "desk", None, Labels(b"k" * 32))
@@ -164,9 +164,9 @@ def test_models_are_named_by_the_answer_then_the_request_then_the_settings():
     ],
 )
 def test_operations_go_by_the_path(path, expected, counted):
-    assert operation("POST", path) == expected
-    assert operation("GET", path) is None
-    assert counts_chunks(path) == counted
+    asked = endpoint("POST", path)
+    assert (asked.operation, asked.counts_chunks) == (expected, counted)
+    assert endpoint("GET", path).operation is None
 
 
 def test_a_copy_forgets_what_is_too_long_and_what_it_has_read():

@@ -1,0 +1,199 @@
+"""Connections that serve one request after another, and those that must not."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+import uvloop
+from multidict import CIMultiDict
+
+from router import kept
+from router.passing import Limits
+from router.upstream import Upstream
+
+FIELDS = CIMultiDict({"Content-Type": "application/json"})
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+
+
+def run(scenario):
+    return uvloop.run(asyncio.wait_for(scenario, 30))
+
+
+class Engine:
+    """A server that answers every request on a connection with its number, until told otherwise.
+
+    `heads`: of each connection its requests; `ended`: released once for each connection that its
+    client has ended.
+    """
+
+    def __init__(
+        self,
+        answer: bytes = WHOLE,
+        then: Callable[[asyncio.StreamWriter], None] = lambda _: None,
+        ends_s: float | None = None,
+    ) -> None:
+        """`then` is called after each answer; `ends_s` after its first one a connection ends."""
+        self.heads: list[list[bytes]] = []
+        self.ended = asyncio.Semaphore(0)
+        self._answer = answer
+        self._then = then
+        self._ends_s = ends_s
+
+    async def __aenter__(self) -> "Engine":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    @property
+    def asked(self) -> int:
+        return sum(len(heads) for heads in self.heads)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        mine: list[bytes] = []
+        self.heads.append(mine)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                number = self.asked
+                mine.append(head)
+                if not head.startswith((b"GET", b"HEAD")):
+                    await reader.readexactly(2)
+                body = b"" if head.startswith(b"HEAD") else b"%02d" % number
+                writer.write(self._answer + body)
+                self._then(writer)
+                if self._ends_s is not None:
+                    await asyncio.sleep(self._ends_s)
+                    writer.close()
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.ended.release()
+            writer.close()
+
+
+async def ask(way: Upstream, engine: Engine, method: str = "POST") -> bytes:
+    body = b"{}" if method == "POST" else None
+    async with await way.ask(engine.url, method, "/v1/models", FIELDS, body) as got:
+        content = b""
+        while chunk := await got.content.readany():
+            content += chunk
+    return content
+
+
+async def ask_many(way: Upstream, engine: Engine, count: int = 20, pause_s: float = 0.01):
+    """Each answer is that of its own request."""
+    for _ in range(count):
+        number = engine.asked
+        assert await ask(way, engine) == b"%02d" % number
+        await asyncio.sleep(pause_s)
+
+
+def test_a_connection_that_stays_open_serves_the_next_request():
+    async def scenario():
+        way = Upstream(Limits())
+        async with Engine() as engine:
+            await ask_many(way, engine)
+            assert len(engine.heads) <= 4  # those before the first had proved itself
+            assert max(len(heads) for heads in engine.heads) >= 16
+            way.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("ends_s", "pause_s"), [(0.0, 0.0), (0.0, 0.03), (0.005, 0.0)])
+def test_an_engine_that_ends_each_connection_without_a_word_fails_no_request(
+    ends_s: float, pause_s: float
+):
+    async def scenario():
+        way = Upstream(Limits())
+        async with Engine(ends_s=ends_s) as engine:
+            await ask_many(way, engine, pause_s=pause_s)
+            assert len(engine.heads) == 20
+            way.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5, max=100\r\nContent-Length: 2\r\n\r\n",
+    ],
+)
+def test_what_is_not_to_be_kept_serves_once(answer: bytes):
+    async def scenario():
+        way = Upstream(Limits())
+        async with Engine(answer) as engine:
+            await ask_many(way, engine, count=5, pause_s=0.03)
+            assert len(engine.heads) == 5
+            threaded = b"Keep-Alive" in answer
+            closing = [b"Connection: close" in head for (head,) in engine.heads]
+            assert closing == [False] + [threaded] * 4
+            way.close()
+
+    run(scenario())
+
+
+def test_what_an_engine_says_unasked_answers_nobody():
+    """It comes while the connection is idle: the next request must not take it for its own."""
+
+    async def scenario():
+        loop = asyncio.get_running_loop()
+        way = Upstream(Limits())
+
+        def again(writer: asyncio.StreamWriter) -> None:
+            if engine.asked % 5 == 0:
+                loop.call_later(0.005, writer.write, WHOLE + b"xx")
+
+        async with Engine(then=again) as engine:
+            await ask_many(way, engine, count=40)
+            assert len(engine.heads) < 40
+            way.close()
+
+    run(scenario())
+
+
+def test_an_answer_that_was_not_read_to_its_end_ends_its_connection():
+    async def scenario():
+        way = Upstream(Limits())
+        answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+        async with Engine(answer) as engine:
+            async with await way.ask(engine.url, "POST", "/", FIELDS, b"{}") as got:
+                assert await got.content.readany() == b"00"
+            await engine.ended.acquire()
+
+    run(scenario())
+
+
+def test_a_head_without_its_body_and_a_body_take_turns():
+    async def scenario():
+        way = Upstream(Limits())
+        async with Engine() as engine:
+            await ask_many(way, engine, count=5)
+            for _ in range(5):
+                assert await ask(way, engine, "HEAD") == b""
+                number = engine.asked
+                assert await ask(way, engine, "GET") == b"%02d" % number
+            assert len(engine.heads) <= 4
+            way.close()
+
+    run(scenario())
+
+
+def test_an_idle_connection_is_ended_after_a_while_or_with_its_port(monkeypatch):
+    monkeypatch.setattr(kept, "IDLE_S", 0.05)
+
+    async def scenario():
+        way = Upstream(Limits())
+        async with Engine() as engine:
+            await ask(way, engine)
+            await engine.ended.acquire()
+            await ask(way, engine)
+            way.close()
+            await engine.ended.acquire()
+
+    run(scenario())
