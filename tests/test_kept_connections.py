@@ -38,6 +38,7 @@ class Engine:
         self._answer = answer
         self._then = then
         self._ends_s = ends_s
+        self._serving: set[asyncio.Task[None] | None] = set()
 
     async def __aenter__(self) -> "Engine":
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -46,6 +47,7 @@ class Engine:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        await asyncio.gather(*filter(None, self._serving))  # its clients have gone by now
 
     @property
     def asked(self) -> int:
@@ -54,6 +56,7 @@ class Engine:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         mine: list[bytes] = []
         self.heads.append(mine)
+        self._serving.add(asyncio.current_task())
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -66,10 +69,10 @@ class Engine:
                 self._then(writer)
                 if self._ends_s is not None:
                     await asyncio.sleep(self._ends_s)
-                    writer.close()
-                    return
+                    break
         except (asyncio.IncompleteReadError, ConnectionError):
             self.ended.release()
+        finally:
             writer.close()
 
 
