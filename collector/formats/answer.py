@@ -185,13 +185,17 @@ class Observer:
             if b"\n" not in document:
                 self._told.unreadable += 1
             return False
+        self._note_part(told, at_ns)
+        return True
+
+    def _note_part(self, told: openai.Part, at_ns: int | None) -> None:
+        """What a document of OpenAI's form told: of most chunks, some text and nothing else."""
         self._note_names(told)
         if self._counts:
             text_bytes = openai.emitted_bytes(told)
             if text_bytes is not None:
                 self._note_token(at_ns, text_bytes, openai.index(told))
         self._note_usage(told)
-        return True
 
     def _note(self, heard: Heard, at_ns: int | None) -> None:
         """What a document of another form than OpenAI's told."""
@@ -242,11 +246,11 @@ class Observer:
             )
         if told.prompt_progress:
             self._usage = self._usage.filled_from(llama_cpp.progress(told.prompt_progress))
-        if isinstance(told.metrics, dict):
+        if told.metrics and isinstance(told.metrics, dict):
             self._note_metrics(told.metrics)
-        if told.sglext is not None:
+        if told.sglext:
             self._usage = self._usage.filled_from(openai.drafts(told.sglext))
-        if isinstance(told.timings, dict):
+        if told.timings is not None and isinstance(told.timings, dict):
             self._note_choice(told, found)
         elif found.source != "missing":
             self._usage = found.filled_from(self._usage)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from collector.formats.emitted import text_bytes
+from collector.formats.emitted import says, text_bytes
 from collector.formats.heard import Heard
 from collector.formats.usage import NOTHING, Usage, count, name, numbers
 
@@ -48,13 +48,14 @@ def hear(document: bytes) -> Heard:
             model=name(told.message.model),
         )
     delta = told.delta if isinstance(told.delta, dict) else {}
+    token = told.type == "content_block_delta" and says(delta, _DELTA_FIELDS)
     return Heard(
         usage=usage(told.usage),
         response_id=name(told.id) if told.type == "message" else None,
         model=name(told.model),
         finish_reason=name(told.stop_reason) or name(delta.get("stop_reason")),
-        token=told.type == "content_block_delta" and any(delta.get(f) for f in _DELTA_FIELDS),
-        text_bytes=text_bytes(delta),
+        token=token,
+        text_bytes=text_bytes(delta) if token else 0,
         done=told.type == "message_stop",
         failed=told.type == "error",
     )

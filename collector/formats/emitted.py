@@ -14,7 +14,6 @@ _TEXTS = frozenset(
 _WITHIN = frozenset(
     {"choices", "message", "tool_calls", "function_call", "function", "output", "summary"}
 )
-_HOLDERS = (dict, list)
 _DEPTH = 6
 
 
@@ -23,22 +22,18 @@ def text_bytes(told: Any, depth: int = 0) -> int:
 
     What a tool is called with counts as the JSON that was written for it.
     """
-    if isinstance(told, dict):
-        return _of_object(told, depth + 1) if depth < _DEPTH else 0
-    if isinstance(told, str):
-        return len(told) if told.isascii() else len(told.encode("utf-8", "surrogatepass"))
-    if isinstance(told, list) and depth < _DEPTH:
-        return sum(text_bytes(each, depth) for each in told if isinstance(each, dict))
-    return 0
-
-
-def _of_object(told: dict[str, Any], depth: int) -> int:
-    found = 0
+    if not isinstance(told, dict):
+        return _bare_bytes(told, depth)
+    if depth >= _DEPTH:
+        return 0
+    found, depth = 0, depth + 1
     for name, value in told.items():
+        if value is None:
+            continue
         if name in _TEXTS:
             plain = isinstance(value, str) and value.isascii()  # a byte a character
             found += len(value) if plain else text_bytes(value, depth)
-        elif name in _WITHIN and isinstance(value, _HOLDERS):
+        elif name in _WITHIN and isinstance(value, dict | list):
             found += text_bytes(value, depth)
         elif name == "reasoning" and not told.get("reasoning_content"):
             found += text_bytes(value, depth)  # some servers give the one under both names
@@ -47,6 +42,24 @@ def _of_object(told: dict[str, Any], depth: int) -> int:
         elif name == "input" and isinstance(value, dict):  # a tool's, in Messages
             found += len(msgspec.json.encode(value))
     return found
+
+
+def says(told: Any, fields: tuple[str, ...]) -> bool:
+    """Whether an object holds something under any of these fields."""
+    if isinstance(told, dict):
+        for field in fields:
+            if told.get(field):
+                return True
+    return False
+
+
+def _bare_bytes(told: Any, depth: int) -> int:
+    """Of a text by itself, or of a list of parts."""
+    if isinstance(told, str):
+        return len(told) if told.isascii() else len(told.encode("utf-8", "surrogatepass"))
+    if isinstance(told, list) and depth < _DEPTH:
+        return sum(text_bytes(each, depth) for each in told if isinstance(each, dict))
+    return 0
 
 
 def of_document(document: bytes) -> int:

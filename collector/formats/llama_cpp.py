@@ -49,16 +49,16 @@ class Choices:
         )
 
 
-def timings(told: Any) -> Usage:
+def timings(told: dict[str, Any]) -> Usage:
     """The timings of one choice. Older servers tell no `cache_n`; then the whole prompt is
     unknown."""
-    cached, new = count(part(told, "cache_n")), count(part(told, "prompt_n"))
+    cached, new = count(told.get("cache_n")), count(told.get("prompt_n"))
     return Usage(
         input_tokens=None if cached is None or new is None else cached + new,
         cache_read_tokens=cached,
-        output_tokens=count(part(told, "predicted_n")),
-        draft_tokens=count(part(told, "draft_n")),
-        draft_accepted_tokens=count(part(told, "draft_n_accepted")),
+        output_tokens=count(told.get("predicted_n")),
+        draft_tokens=count(told.get("draft_n")),
+        draft_accepted_tokens=count(told.get("draft_n_accepted")),
         source="engine",
         raw={"timings": numbers(told)},
     )

@@ -15,11 +15,15 @@ class Reader:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes; empty ones are passed over."""
-        *ended, rest = chunk.split(b"\n")
+        ended = chunk.split(b"\n")
+        rest = ended.pop()
         lines: list[bytes] = []
         for piece in ended:
-            self._extend(piece)
-            lines += self.close()
+            if self._line or self._too_long or len(piece) > self._limit_bytes:
+                self._extend(piece)
+                lines += self.close()
+            elif piece.strip():
+                lines.append(piece)
         self._extend(rest)
         return lines
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from collector.formats.emitted import text_bytes
+from collector.formats.emitted import says, text_bytes
 from collector.formats.heard import Heard
-from collector.formats.usage import NOTHING, Usage, count, name, part
+from collector.formats.usage import NOTHING, Usage, count, name
 
 _FIELDS = (
     "total_duration",
@@ -21,6 +21,7 @@ _FIELDS = (
     "eval_count",
     "eval_duration",
 )
+_MESSAGE_FIELDS = ("content", "thinking", "tool_calls")
 
 
 class _Part(msgspec.Struct):
@@ -51,8 +52,8 @@ def hear(document: bytes) -> Heard:
         usage=_usage(told),
         model=name(told.model),
         finish_reason=name(told.done_reason),
-        token=bool(told.response or told.thinking) or _speaks(told.message),
-        text_bytes=sum(map(text_bytes, (told.response, told.thinking, told.message))),
+        token=bool(told.response or told.thinking) or says(told.message, _MESSAGE_FIELDS),
+        text_bytes=text_bytes(told.response) + text_bytes(told.thinking) + text_bytes(told.message),
         done=told.done is True,
         failed=bool(told.error),
         generation_ns=count(told.eval_duration),
@@ -61,10 +62,10 @@ def hear(document: bytes) -> Heard:
 
 def _usage(told: _Part) -> Usage:
     whole, output = count(told.prompt_eval_count), count(told.eval_count)
+    if whole is None and output is None:
+        return NOTHING
     if told.embeddings is not None and output is None:
         output = 0
-    if whole is None and count(told.eval_count) is None:
-        return NOTHING
     figures = {field: count(getattr(told, field)) for field in _FIELDS}
     return Usage(
         input_tokens=whole,
@@ -73,7 +74,3 @@ def _usage(told: _Part) -> Usage:
         source="engine",
         raw={"ollama": {field: value for field, value in figures.items() if value is not None}},
     )
-
-
-def _speaks(message: Any) -> bool:
-    return any(part(message, field) for field in ("content", "thinking", "tool_calls"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from collector.formats.emitted import text_bytes
+from collector.formats.emitted import says, text_bytes
 from collector.formats.usage import NOTHING, Usage, count, known, numbers, part, within
 
 _NO_FIGURES = (None,) * 5
@@ -99,7 +99,7 @@ def emitted_bytes(told: Part) -> int | None:
     for choice in told.choices or ():
         delta, text = choice.delta, choice.text
         if delta:
-            carries = carries or _speaks(delta)
+            carries = carries or says(delta, _DELTA_FIELDS)
             found += text_bytes(delta)
         if text:
             carries = carries or isinstance(text, str)
@@ -111,14 +111,6 @@ def index(told: Part) -> int:
     """The choice that a part is of; the prompt of a batch, in llama.cpp's own form."""
     told_of = told.choices[0].index if told.choices else told.index
     return (count(told_of) or 0) if told_of else 0
-
-
-def _speaks(delta: Any) -> bool:
-    if isinstance(delta, dict):
-        for field in _DELTA_FIELDS:
-            if delta.get(field):
-                return True
-    return False
 
 
 def _rest(told: dict[str, Any], prompt: int | None) -> int | None:

@@ -35,16 +35,14 @@ def hear(document: bytes) -> Heard:
     told = _PART.decode(document)
     whole = told.response or told
     is_whole = told.response is not None or told.object == "response"
+    delta = told.delta if isinstance(told.delta, str) else ""
     return Heard(
         usage=usage(whole.usage),
         response_id=name(whole.id) if is_whole else None,
         model=name(whole.model) if is_whole else None,
         finish_reason=_finish(whole) if is_whole else None,
-        token=isinstance(told.type, str)
-        and told.type.endswith(".delta")
-        and isinstance(told.delta, str)
-        and bool(told.delta),
-        text_bytes=text_bytes(told.delta),
+        token=delta != "" and isinstance(told.type, str) and told.type.endswith(".delta"),
+        text_bytes=text_bytes(delta),
         done=told.type in _ENDS,
         failed=told.type in _FAILED or (is_whole and whole.status == "failed"),
     )

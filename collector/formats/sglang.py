@@ -22,27 +22,28 @@ _PART = msgspec.json.Decoder(_Part)
 def hear(document: bytes) -> Heard:
     """An answer, or a chunk of one. Raises msgspec.DecodeError, UnicodeError."""
     told = _PART.decode(document)
-    finish = part(told.meta_info, "finish_reason")
+    meta = told.meta_info if isinstance(told.meta_info, dict) else {}
+    finish = meta.get("finish_reason")
     return Heard(
-        usage=_usage(told.meta_info),
-        response_id=name(part(told.meta_info, "id")),
+        usage=_usage(meta),
+        response_id=name(meta.get("id")),
         finish_reason=name(part(finish, "type")) or name(finish),
         token=bool(told.text or told.output_ids),
         failed=bool(told.error),
     )
 
 
-def _usage(told: Any) -> Usage:
-    whole, output = count(part(told, "prompt_tokens")), count(part(told, "completion_tokens"))
+def _usage(told: dict[str, Any]) -> Usage:
+    whole, output = count(told.get("prompt_tokens")), count(told.get("completion_tokens"))
     if whole is None and output is None:
         return NOTHING
     return Usage(
         input_tokens=whole,
-        cache_read_tokens=count(part(told, "cached_tokens")),
+        cache_read_tokens=count(told.get("cached_tokens")),
         output_tokens=output,
-        reasoning_tokens=count(part(told, "reasoning_tokens")),
-        draft_tokens=count(part(told, "spec_num_proposed_drafts")),
-        draft_accepted_tokens=count(part(told, "spec_num_correct_drafts")),
+        reasoning_tokens=count(told.get("reasoning_tokens")),
+        draft_tokens=count(told.get("spec_num_proposed_drafts")),
+        draft_accepted_tokens=count(told.get("spec_num_correct_drafts")),
         source="engine",
         raw={"meta_info": numbers(told)},
     )

@@ -74,10 +74,11 @@ class Reader:
         if len(line) > self._limit_bytes:
             self._damaged = True
             return
-        field, _, value = line.partition(b":")
-        if field != b"data":
-            return
-        value = value.removeprefix(b" ")
+        value = line.removeprefix(b"data: ")
+        if len(value) == len(line):
+            field, _, value = line.partition(b":")
+            if field != b"data":
+                return
         self._data_bytes += len(value) + 1
         if self._data_bytes > self._limit_bytes + 1:
             self._damaged = True

@@ -34,6 +34,10 @@ class Usage(msgspec.Struct, frozen=True):
 
     def filled_from(self, other: "Usage") -> "Usage":
         """This usage, with what it does not know taken from `other`; both raws side by side."""
+        if self is NOTHING:
+            return other
+        if other is NOTHING:
+            return self
         return Usage(
             known(self.input_tokens, other.input_tokens),
             known(self.cache_read_tokens, other.cache_read_tokens),
