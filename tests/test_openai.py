@@ -132,6 +132,11 @@ def test_the_first_token_is_the_first_delta_that_holds_something():
     assert observer.finish().first_token_ns == 300
 
 
+def within(told, levels):
+    """An object that lies `levels` deep in others."""
+    return {"message": within(told, levels - 1)} if levels else told
+
+
 def emitted(*choices):
     return openai.emitted_bytes(openai.read(json.dumps({"choices": choices}).encode()))
 
@@ -146,6 +151,9 @@ def emitted(*choices):
         ({"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}, 3),
         ({"function_call": {"name": "f", "arguments": ""}}, 1),
         ({"refusal": "no"}, 2),
+        ({"content": "ab", "name": "cde"}, 2),
+        ({"content": "ab", "message": within({"content": "cde"}, 3)}, 5),
+        ({"content": "ab", "message": within({"content": "cde"}, 30)}, 2),
     ],
 )
 def test_reasoning_and_tool_calls_are_tokens_too(delta, text_bytes):
@@ -155,6 +163,27 @@ def test_reasoning_and_tool_calls_are_tokens_too(delta, text_bytes):
 @pytest.mark.parametrize("delta", [{}, None, {"role": "assistant"}, {"content": ""}, "x"])
 def test_empty_deltas_are_no_tokens(delta):
     assert emitted({"delta": delta, "text": ""}) is None
+
+
+@pytest.mark.parametrize("odd", [3, True, ["ab"], {"text": "ab"}])
+def test_a_text_that_is_none_is_no_token(odd):
+    assert emitted({"text": odd}) is None
+    assert openai.emitted_bytes(openai.read(json.dumps({"content": odd}).encode())) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "index"), [(2, 2), (0, 0), (None, 0), (-1, 0), (True, 0), ("1", 0), (1.5, 0)]
+)
+def test_a_choice_without_a_number_is_the_first(told, index):
+    assert openai.index(openai.read(json.dumps({"choices": [{"index": told}]}).encode())) == index
+    assert openai.index(openai.read(json.dumps({"index": told}).encode())) == index
+
+
+def test_the_first_name_that_is_told_stays():
+    nameless = {"choices": []}
+    stream = sse(nameless, chunk({}, model="", id=3), chunk({}), chunk({}, model="other", id="x"))
+    told = read(stream)[1]
+    assert (told.response_id, told.model) == ("chatcmpl-9", "qwen")
 
 
 def test_a_chunk_of_several_choices_is_a_token_if_one_of_them_speaks():

@@ -36,6 +36,8 @@ def payloads(stream: bytes, cuts: list[int] | None = None, limit_bytes: int = 1 
         (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
         (b"data\n\n", [b""]),
         (b"datum: a\n\n", []),
+        (b"database: a\n\n", []),
+        (b"data : a\n\n", []),
         (b"\n\n\r\n\r\r", []),
         (b"", []),
         ("data: é😀\n\n".encode(), ["é😀".encode()]),
@@ -45,6 +47,7 @@ def test_payloads_at_every_single_cut(stream, expected):
     assert payloads(stream) == (expected, 0)
     for cut in range(len(stream) + 1):
         assert payloads(stream, [cut]) == (expected, 0), cut
+        assert payloads(stream, [cut, cut]) == (expected, 0), cut  # nothing came in between
     assert payloads(stream, list(range(len(stream)))) == (expected, 0)
 
 
