@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import aiohttp
-import msgspec
 from aiohttp import web
 
 from collector import guard
@@ -154,13 +153,13 @@ class Door(Gate):
             passing.watch.end("upstream_error")
         self._settle(passing)
         first = passing.watch
-        passing.attempt_no += 1
         passing.watch = Watch(
             passing.request.method,
             passing.request.raw_path,
             passing.headers,
             passing.headers.get(REQUEST_ID),
         )
+        passing.watch.attempt_no = first.attempt_no + 1
         passing.watch.copy = first.copy
         passing.watch.conversation = first.conversation
         self._take(passing, other)
@@ -246,7 +245,6 @@ class Door(Gate):
             return event
         if event.response_id:
             self._remember(event.response_id, engine.name)
-        event = msgspec.structs.replace(event, attempt_no=passing.attempt_no)
         told = self._chooser.finished(choice, event, passing.watch.told, boot_ns())
         del self._choices[id(passing)]
         return told

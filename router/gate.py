@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import itertools
 import logging
 from abc import ABC, abstractmethod
 from typing import cast
@@ -52,6 +53,8 @@ class Gate(ABC):
         self._only_here = only_here
         # Keyed by the installation: a port of another one may bear the same name.
         self._mark = str(booking.origin.labels.keyed("tap", name))
+        # Names of requests, unlike any other: this run of the port, and a count.
+        self._began, self._numbers = booking.ids.next(), itertools.count(1)
         self._running: dict[asyncio.Task[object], web.RequestHandler] = {}
         self._out_of_time = False
         self._upstream = Upstream(limits)
@@ -87,7 +90,8 @@ class Gate(ABC):
         headers.add(MARK, self._mark)
         watch = Watch(request.method, request.raw_path, headers, headers.get(REQUEST_ID))
         if watch.operation is not None and not watch.request_id:
-            headers[REQUEST_ID] = watch.request_id = f"tap-{self._booking.ids.next()}"
+            watch.request_id = f"tap-{self._began}-{next(self._numbers)}"
+            headers[REQUEST_ID] = watch.request_id
         passing = Passing(request, headers, watch)
         task = cast("asyncio.Task[object]", asyncio.current_task())
         self._running[task] = request.protocol
@@ -144,6 +148,7 @@ class Gate(ABC):
         ClientGone."""
         passing.engine = engine
         request, watch = passing.request, passing.watch
+        asyncio.get_running_loop().call_soon(watch.prepare)
         try:
             return await self._upstream.ask(
                 engine.url,
@@ -187,6 +192,7 @@ class Gate(ABC):
             at_ns = boot_ns()
             try:
                 await send(response, chunk)
+                await asyncio.sleep(0)  # first it goes out, then it is looked at
             finally:
                 self._passed(passing, chunk, at_ns)
         watch.end("ok")

@@ -49,7 +49,6 @@ class Passing:
     headers: CIMultiDict[str]
     watch: Watch
     engine: EngineSettings | None = None
-    attempt_no: int = 1
     told: Fields = ()
     worker: str | None = None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from collector.clock import PLACED, Placed, boot_ns, from_ns
@@ -50,17 +51,27 @@ class Watch:
         self._arrived_ns = boot_ns()
         self.received_ns = placed.now_ns()
         self._headers = headers
+        # Which attempt of its request this is.
+        self.attempt_no = 1
         self.request_id = request_id
         # A keyed hash of how the conversation began, where nothing names it.
         self.conversation: str | None = None
         self._counted = asked.counts_chunks
-        self._observer = Observer(counts_chunks=asked.counts_chunks, form=asked.form)
+        self._form = asked.form
         self._dispatched_ns: int | None = None
         self._http_status: int | None = None
         self._ended_ns: int | None = None
         self._status: Status = "client_abort"
         # What the answer told, once the event is made.
         self.told = Told()
+
+    @cached_property
+    def _observer(self) -> Observer:
+        return Observer(counts_chunks=self._counted, form=self._form)
+
+    def prepare(self) -> None:
+        """Make ready for the answer, while the engine computes it."""
+        self._observer  # noqa: B018
 
     def dispatched(self) -> None:
         """The request's body begins to go to the engine."""
@@ -109,6 +120,7 @@ class Watch:
             rig=origin.rig,
             boot_id=origin.boot_id,
             operation=self.operation or "other",
+            attempt_no=self.attempt_no,
             request_id=self._joined(origin.labels),
             response_id=told.response_id,
             session=self._session(origin.labels),
