@@ -179,6 +179,15 @@ def test_a_choice_without_a_number_is_the_first(told, index):
     assert openai.index(openai.read(json.dumps({"index": told}).encode())) == index
 
 
+def test_of_very_many_choices_all_chunks_count_and_few_are_kept_apart():
+    stream = sse(*({"choices": [{"index": at, "text": "a"}]} for at in range(1000)))
+    observer = Observer()
+    observer.start(200, SSE_HEADERS)
+    observer.feed(stream, 1)
+    assert len(observer._uncounted) <= 128
+    assert observer.finish().usage.output_tokens == 1000
+
+
 def test_the_first_name_that_is_told_stays():
     nameless = {"choices": []}
     stream = sse(nameless, chunk({}, model="", id=3), chunk({}), chunk({}, model="other", id="x"))
