@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.formats import anthropic, ndjson, responses
+from collector.formats import anthropic, ndjson, responses, sglang
 from collector.formats.answer import Observer
 from collector.formats.usage import Usage
 
@@ -157,6 +157,15 @@ def test_responses_count_the_cached_part_as_part_of_the_prompt(cuts):
     assert observer.done
 
 
+@pytest.mark.parametrize(
+    ("told", "chunks"), [("é", 1), ("", 0), (None, 0), ({"text": "a"}, 0), (["a"], 0), (3, 0)]
+)
+def test_only_a_text_that_a_response_adds_is_a_token(told, chunks):
+    for kind, counted in (("response.output_text.delta", chunks), ("response.created", 0)):
+        _, found = read(named({"type": kind, "delta": told}), "responses")
+        assert (found.content_chunks, found.text_bytes) == (counted, 2 * counted)
+
+
 def test_a_whole_response_and_one_that_was_cut_short():
     _, told = read(json.dumps(RESPONSE).encode(), "responses", JSON)
     assert tokens(told.usage) == (50, 32, 18, 6, 4, "engine")
@@ -218,6 +227,13 @@ def test_sglang_generate_is_cumulative():
     _, told = read(stream + b"data: [DONE]\n\n", "sglang")
     assert tokens(told.usage) == (9, 8, None, 3, None, "engine")
     assert told.response_id == "r1"
+
+
+@pytest.mark.parametrize("odd", [None, [], "x", 3, {}, {"completion_tokens": "8"}])
+def test_sglang_without_its_figures_still_tells_its_text(odd):
+    heard = sglang.hear(json.dumps({"text": "a", "meta_info": odd}).encode())
+    assert heard.token
+    assert (heard.usage, heard.finish_reason) == (Usage(), None)
 
 
 def test_vllm_tells_how_long_a_request_was_queued():
@@ -290,3 +306,12 @@ def test_a_line_that_is_too_long_is_dropped_and_counted():
     reader = ndjson.Reader(limit_bytes=4)
     assert reader.feed(b"12345\n1234\n12") + reader.feed(b"345") + reader.close() == [b"1234"]
     assert reader.skipped == 2
+
+
+def test_a_limit_of_lines_is_the_same_however_they_are_cut():
+    fits, too_long = b"x" * 20, b"y" * 21
+    stream = b"\n".join([fits, too_long, b" ", fits, too_long])
+    for cut in range(len(stream) + 1):
+        reader = ndjson.Reader(limit_bytes=20)
+        found = reader.feed(stream[:cut]) + reader.feed(stream[cut:]) + reader.close()
+        assert (found, reader.skipped) == ([fits, fits], 2), cut

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.formats import openai
 from collector.formats.answer import Observer
-from collector.formats.usage import Usage, numbers
+from collector.formats.usage import Usage, name, numbers
 
 SSE_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8"}
 JSON_HEADERS = {"Content-Type": "application/json"}
@@ -127,7 +127,9 @@ def test_the_first_token_is_the_first_delta_that_holds_something():
     observer.start(200, SSE_HEADERS)
     observer.feed(b": waiting\n\n" + role, 100)
     observer.feed(text[:-1], 200)
+    assert not observer.has_begun
     observer.feed(text[-1:], 300)
+    assert observer.has_begun
     observer.feed(text, 400)
     assert observer.finish().first_token_ns == 300
 
@@ -186,6 +188,24 @@ def test_of_very_many_choices_all_chunks_count_and_few_are_kept_apart():
     observer.feed(stream, 1)
     assert len(observer._uncounted) <= 128
     assert observer.finish().usage.output_tokens == 1000
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("qwen", "qwen"),
+        ("größer", "größer"),
+        ("a\0b", "a?b"),
+        ("a\udcffb", "a?b"),  # a byte that was no UTF-8
+        ("é" * 300, "é" * 256),
+        ("", None),
+        (None, None),
+        (3, None),
+        (["qwen"], None),
+    ],
+)
+def test_a_name_is_what_the_ledger_can_hold(told, kept):
+    assert name(told) == kept
 
 
 def test_the_first_name_that_is_told_stays():
@@ -272,13 +292,15 @@ def test_packed_streams_are_read_from_a_copy(coding, wbits):
 
 @pytest.mark.parametrize("coding", ["br", "zstd"])
 def test_an_unknown_coding_is_missing_and_not_zero(coding):
-    _, told = read(b"\x00\x01", [], SSE_HEADERS | {"Content-Encoding": coding})
+    observer, told = read(b"\x00\x01", [], SSE_HEADERS | {"Content-Encoding": coding})
     assert told.usage == Usage()
+    assert observer.has_begun  # no first token can be waited for
 
 
 def test_damaged_packing_is_missing():
-    _, told = read(b"not gzip at all", [], SSE_HEADERS | {"Content-Encoding": "gzip"})
+    observer, told = read(b"not gzip at all", [], SSE_HEADERS | {"Content-Encoding": "gzip"})
     assert told.usage == Usage()
+    assert observer.has_begun
 
 
 def test_an_error_inside_a_stream_is_a_failure():
