@@ -52,6 +52,8 @@ class Receipt:
         length = request.content_length
         if length is not None and length > self._body_bytes:
             raise Refused(self._too_large())
+        if length is not None and request.content.is_eof():  # most have come with their head
+            return self._counted(hold, request.content.read_nowait())
         try:
             async with asyncio.timeout(self._within_s):
                 return await self._whole(request, watch, hold)
@@ -63,16 +65,19 @@ class Receipt:
     async def _whole(self, request: web.BaseRequest, watch: Watch, hold: "Hold") -> bytes:
         parts: list[bytes] = []
         while chunk := await received(request, watch):
-            parts.append(chunk)
-            hold.size += len(chunk)
-            self.held += len(chunk)
-            if hold.size > self._body_bytes:
-                raise Refused(_closing(self._too_large()))
-            if self.held > self._held_bytes:
-                busy = refusal(503, "Too many request bodies wait for their engines; try again.")
-                busy.headers["Retry-After"] = "1"
-                raise Refused(_closing(busy))
+            parts.append(self._counted(hold, chunk))
         return b"".join(parts)
+
+    def _counted(self, hold: "Hold", chunk: bytes) -> bytes:
+        hold.size += len(chunk)
+        self.held += len(chunk)
+        if hold.size > self._body_bytes:
+            raise Refused(_closing(self._too_large()))
+        if self.held > self._held_bytes:
+            busy = refusal(503, "Too many request bodies wait for their engines; try again.")
+            busy.headers["Retry-After"] = "1"
+            raise Refused(_closing(busy))
+        return chunk
 
     def _too_large(self) -> web.Response:
         return refusal(413, f"The request's body is larger than {self._body_bytes} bytes.")
