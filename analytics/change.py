@@ -21,6 +21,7 @@ from analytics.wording import counted
 
 HOUR_NS, KWH_UJ, SECOND_NS = 3_600 * 10**9, 3_600 * 10**9, 10**9
 Month = Mapping[str, Any]
+Shown = Mapping[str, tuple[str, Fraction]]
 Factors = dict[str, Fraction]
 Formula = Callable[[Mapping[str, Fraction]], Fraction]
 
@@ -50,8 +51,8 @@ def change(month: Month, before: Month) -> dict[str, Any]:
 
     cost: the total, old and new, nano-units; price: the full price per million output tokens;
     each None where `why_none` says why. Causes add up to the change, to the unit; their old and
-    new factors are for showing. notes: what makes the comparison less than whole. Raises
-    BrokenIdentity rather than return causes that are not the whole change.
+    new factors are for showing, None where not known. notes: what makes the comparison less than
+    whole. Raises BrokenIdentity rather than return causes that are not the whole change.
     """
     told = nothing(before["period"]["name"], _incomparable(month, before))
     if told["why_none"] is not None:
@@ -104,7 +105,8 @@ def _cost(month: Month, before: Month) -> dict[str, Any]:
     new, old = _money(month, before)
     done = effects(_spent, old, new)
     totals = [each["cost_nano"]["total"] for each in (before, month)]
-    causes = _causes("nano", _rounded(Fraction(totals[0]), done), old, new, SHOWN_IN_ALL)
+    ends = ((before, old), (month, new))
+    causes = _causes("nano", _rounded(Fraction(totals[0]), done), ends, SHOWN_IN_ALL)
     return _whole("nano", totals, causes)
 
 
@@ -119,7 +121,8 @@ def _price(month: Month, before: Month) -> dict[str, Any]:
         shown = {**SHOWN_IN_ALL, "tokens": SHOWN["tokens"]}
     done = effects(_priced, old, new)
     prices = [each["cost_per_mtok"]["full"]["output"] for each in (before, month)]
-    causes = _causes("nano_per_mtok", _rounded(_priced(old), done), old, new, shown)
+    ends = ((before, old), (month, new))
+    causes = _causes("nano_per_mtok", _rounded(_priced(old), done), ends, shown)
     return _whole("nano_per_mtok", prices, causes)
 
 
@@ -213,20 +216,28 @@ def _half_up(value: Fraction) -> int:
 def _causes(
     unit: str,
     done: Mapping[str, int],
-    old: Mapping[str, Fraction],
-    new: Mapping[str, Fraction],
-    shown: Mapping[str, tuple[str, Fraction]],
+    ends: tuple[tuple[Month, Factors], tuple[Month, Factors]],
+    shown: Shown,
 ) -> list[dict[str, Any]]:
+    (before, old), (month, new) = ends
     return [
         {
             "name": name,
             unit: nano,
-            "old": float(old[name] * shown[name][1]),
-            "new": float(new[name] * shown[name][1]),
+            "old": _factor(name, before, old, shown),
+            "new": _factor(name, month, new, shown),
             "unit": shown[name][0],
         }
         for name, nano in done.items()
     ]
+
+
+def _factor(name: str, month: Month, factors: Factors, shown: Shown) -> float | None:
+    """As it is shown; None for the electricity of a month of which nothing was told."""
+    told = month["energy_uj"]
+    if name == "energy" and told["cards"] is None and told["host"] is None:
+        return None
+    return float(factors[name] * shown[name][1])
 
 
 def _notes(month: Month) -> Sequence[str]:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.change import change, effects
+from analytics.render import change as printed
 
 HOUR, NANO, KWH = 3_600 * 10**9, 10**9, 3_600 * 10**9
 
@@ -53,6 +54,19 @@ def test_energy_that_neither_card_nor_wall_told_is_not_split_into_draw_and_price
     walled = {"missing_output": 0, "unpriced_energy_uj": 0, "unmetered_ns": 0}
     before, now = ({**each, "quality": walled} for each in (before, now))
     assert causes(change(now, before), "cost") == {"energy_price": -NANO}
+
+
+def test_the_electricity_of_a_month_that_told_none_is_unknown_and_not_nothing() -> None:
+    """As of a month whose hardware was declared before anything watched it."""
+    unmetered = {"missing_output": 0, "unpriced_energy_uj": 0, "unmetered_ns": HOUR}
+    untold = {"cards": None, "host": None}
+    silent = month("2026-09", energy=0, energy_uj=untold, quality=unmetered)
+    found = change(month(), silent)
+    for kind in ("cost", "price"):
+        (energy,) = (each for each in found[kind]["causes"] if each["name"] == "energy")
+        assert energy["old"] is None
+        assert energy["new"] is not None
+        assert printed.factors(energy).startswith("unknown → ")
 
 
 def test_twice_the_hours_is_told_as_hours() -> None:

@@ -70,8 +70,9 @@ def _rows(told: Mapping[str, Any], kind: str, before: str, month: str) -> Iterat
 
 
 def factors(cause: Mapping[str, Any]) -> str:
-    """What a cause was and is: "21.3% → 23.6%"."""
+    """What a cause was and is: "21.3% → 23.6%", "unknown → 45.05"."""
     shown = FACTORS[cause["unit"]]
     unit = shown[shown.index("}") + 1 :]
-    old, new = (shown.format(cause[key]) for key in ("old", "new"))
+    ends = (cause["old"], cause["new"])
+    old, new = ("unknown" if end is None else shown.format(end) for end in ends)
     return f"{old.removesuffix(unit)} → {new}" if unit else f"{old} → {new}"
