@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 INT64_MAX = 2**63 - 1
+INT64_MIN = -(2**63)
 DEPTH_MAX = 32
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 LATEST = datetime(2100, 1, 1, tzinfo=UTC)
@@ -39,24 +40,26 @@ def refuse_text(value: object, where: str, depth: int = 1) -> None:
 
     Numbers must be finite and fit 64 bits; objects may nest 32 deep.
     """
-    if isinstance(value, str):
-        raise ValueError(f"`{where}` holds text; send numbers only")
-    if isinstance(value, float) and not -1e300 < value < 1e300:
-        raise ValueError(f"`{where}` is not a finite number")
-    if isinstance(value, int) and not -INT64_MAX <= value <= INT64_MAX:
-        raise ValueError(f"`{where}` does not fit a 64-bit integer")
-    if isinstance(value, dict | list) and depth > DEPTH_MAX:
-        raise ValueError(f"`{where}` nests deeper than {DEPTH_MAX} levels")
-    if isinstance(value, dict):
+    if isinstance(value, (dict, list)):
+        if depth > DEPTH_MAX:
+            raise ValueError(f"`{where}` nests deeper than {DEPTH_MAX} levels")
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                refuse_text(item, f"{where}[{index}]", depth + 1)
+            return
         for name, item in value.items():
             if not isinstance(name, str) or len(name) > 64:
                 raise ValueError(f"`{where}` has a key longer than 64 characters")
-            if type(item) is int and -INT64_MAX <= item <= INT64_MAX:
+            if type(item) is int and INT64_MIN < item <= INT64_MAX:
                 continue  # most are plain counts
             refuse_text(item, f"{where}.{name}", depth + 1)
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            refuse_text(item, f"{where}[{index}]", depth + 1)
+    elif isinstance(value, str):
+        raise ValueError(f"`{where}` holds text; send numbers only")
+    elif isinstance(value, float):
+        if not -1e300 < value < 1e300:
+            raise ValueError(f"`{where}` is not a finite number")
+    elif isinstance(value, int) and not INT64_MIN < value <= INT64_MAX:
+        raise ValueError(f"`{where}` does not fit a 64-bit integer")
 
 
 def refuse_nul(event: "Event") -> None:
