@@ -10,10 +10,12 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -151,12 +153,17 @@ def write_segments(folder: Path, kind: str, rows: pa.Table) -> list[Segment]:
     Each file is in the order of time: its row groups prune well.
     """
     column = time_column(kind)
-    months = pc.strftime(rows[column].cast(pa.timestamp("ns")), format="%Y-%m")
+    instants = rows[column].to_numpy()
+    if np.any(instants[1:] < instants[:-1]):
+        rows = rows.sort_by(column)
+        instants = rows[column].to_numpy()
+    months, begins = np.unique(instants.astype("M8[ns]").astype("M8[M]"), return_index=True)
+    bounds = pairwise([*begins.tolist(), rows.num_rows])
     segments: list[Segment] = []
     try:
-        for month in sorted(pc.unique(months).to_pylist()):
-            part = rows.filter(pc.equal(months, month)).sort_by(column)
-            segments.append(write_segment(folder, kind, month, [part]))
+        for month, (first, after) in zip(months, bounds, strict=True):
+            part = rows.slice(first, after - first)
+            segments.append(write_segment(folder, kind, str(month), [part]))
     except BaseException:
         for segment in segments:
             (folder / segment.file).unlink(missing_ok=True)
