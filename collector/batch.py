@@ -4,14 +4,11 @@ SQLite does not notice a flipped bit inside a blob; the checksum does.
 """
 
 import zlib
-from collections import defaultdict
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from collector.columns import schema, time_column, time_ns, to_arrow
-from collector.events import KIND_OF, Event
+from collector.columns import schema, time_column
 
 COLUMNS = "kind, rows, min_ns, max_ns, batch, crc"
 COLUMNS_BEFORE_CRC = "kind, rows, min_ns, max_ns, batch, NULL"
@@ -43,30 +40,14 @@ class Batch(NamedTuple):
             raise DamagedBatch(f"it is no Arrow stream ({error})") from None
 
 
-def batches(events: Sequence[Event]) -> list[Batch]:
-    """One batch per kind."""
-    by_kind: dict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        by_kind[KIND_OF[type(event)]].append(event)
-    packed = []
-    for kind, some in by_kind.items():
-        instants = [time_ns(kind, event) for event in some]
-        table = pa.Table.from_batches([to_arrow(kind, some)])
-        packed.append(_packed(kind, table, min(instants), max(instants)))
-    return packed
-
-
 def batch_of(kind: str, table: pa.Table) -> Batch:
     """Rows of one kind, at least one, as a batch."""
     times = table[time_column(kind)].to_numpy()
-    return _packed(kind, table, int(times.min()), int(times.max()))
-
-
-def _packed(kind: str, table: pa.Table, min_ns: int, max_ns: int) -> Batch:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema(kind)) as writer:
         writer.write_table(table)
-    told = (kind, table.num_rows, min_ns, max_ns, sink.getvalue().to_pybytes())
+    span = int(times.min()), int(times.max())
+    told = (kind, table.num_rows, *span, sink.getvalue().to_pybytes())
     return Batch(*told, _crc(*told))
 
 

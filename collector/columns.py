@@ -1,10 +1,9 @@
 """From events to Arrow: one flat schema per event kind, derived from the contract."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -70,11 +69,6 @@ def time_column(kind: str) -> str:
     return f"{TIME_FIELD[kind]}_ns"
 
 
-def time_ns(kind: str, event: Event) -> int:
-    """The instant by which an event is placed, ns since the epoch."""
-    return to_ns(getattr(event, TIME_FIELD[kind]))
-
-
 def to_arrow(kind: str, events: Sequence[Event]) -> pa.RecordBatch:
     """Events of one kind as one record batch of `schema(kind)`."""
     told = _by_column(kind, events)
@@ -88,12 +82,7 @@ def to_arrow(kind: str, events: Sequence[Event]) -> pa.RecordBatch:
 def _by_column(kind: str, events: Sequence[Event]) -> Sequence[Sequence[Any]]:
     if not events:
         return [()] * len(columns(kind))
-    return list(zip(*map(_fields(kind), events), strict=True))
-
-
-@cache
-def _fields(kind: str) -> Callable[[Event], tuple[Any, ...]]:
-    return attrgetter(*(column.field for column in columns(kind)))
+    return list(zip(*map(msgspec.structs.astuple, events), strict=True))
 
 
 def _stored(column: Column, told: Sequence[Any]) -> Sequence[Any]:

@@ -9,11 +9,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from collector.events import Event
+from collector.parcel import Parcel, joined, pack
 from collector.store import Receipt, Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
 GROUP_EVENTS = 20_000
-Observer = Callable[[Sequence[Event], Receipt], None]
+Observer = Callable[[Parcel, Receipt], None]
 
 
 class QueueFull(RuntimeError):
@@ -22,7 +23,7 @@ class QueueFull(RuntimeError):
 
 @dataclass(frozen=True)
 class _Job:
-    events: Sequence[Event]
+    parcel: Parcel
     done: Future[Receipt]
 
 
@@ -53,18 +54,18 @@ class Committer:
         self._thread = threading.Thread(target=self._run, name="committer")
         self._thread.start()
 
-    def submit(self, events: Sequence[Event]) -> Future[Receipt]:
+    def submit(self, parcel: Parcel) -> Future[Receipt]:
         """Queue events; the future's Receipt comes once they are durable.
 
-        The future raises StoreUnavailable or ValueError as `Store.append` does. Raises QueueFull
-        when too much waits or the committer is closing.
+        The future raises StoreUnavailable as `Store.keep` does. Raises QueueFull when too much
+        waits or the committer is closing.
         """
-        job = _Job(events, Future())
+        job = _Job(parcel, Future())
         with self._wake:
-            if self._closing or (self._jobs and self._waiting + len(events) > self._max_events):
+            if self._closing or (self._jobs and self._waiting + len(parcel) > self._max_events):
                 raise QueueFull(f"{self._waiting} events wait to be written; send it again shortly")
             self._jobs.append(job)
-            self._waiting += len(events)
+            self._waiting += len(parcel)
             self._wake.notify()
         return job.done
 
@@ -91,33 +92,25 @@ class Committer:
             self._wake.wait_for(lambda: self._jobs or self._closing)
             group: list[_Job] = []
             size = 0
-            while self._jobs and (not group or size + len(self._jobs[0].events) <= GROUP_EVENTS):
+            while self._jobs and (not group or size + len(self._jobs[0].parcel) <= GROUP_EVENTS):
                 group.append(self._jobs.popleft())
-                size += len(group[-1].events)
+                size += len(group[-1].parcel)
             self._waiting -= size
             return group
 
     def _commit(self, jobs: list[_Job]) -> None:
         try:
-            receipt = self._store.append([event for job in jobs for event in job.events])
+            receipt = self._store.keep(joined([job.parcel for job in jobs]))
         except StoreUnavailable as error:
             self.failure = str(error)
             for job in jobs:
                 job.done.set_exception(error)
             self._failed()
             return
-        except ValueError as error:
-            if len(jobs) == 1:
-                jobs[0].done.set_exception(error)
-                return
-            # One job's event cannot be stored; the others must not suffer for it.
-            for job in jobs:
-                self._commit([job])
-            return
         self.failure = None
-        for job, part in zip(jobs, split(receipt, [len(job.events) for job in jobs]), strict=True):
+        for job, part in zip(jobs, split(receipt, [len(job.parcel) for job in jobs]), strict=True):
             if self._observe is not None:
-                self._observe(job.events, part)
+                self._observe(job.parcel, part)
             job.done.set_result(part)
 
 
@@ -152,7 +145,7 @@ class Feed:
                 log.error("%d events of own sources were lost: the ledger cannot be written", lost)
             self._backlog.extend(events)
             try:
-                self._committer.submit(list(self._backlog)).result()
+                self._committer.submit(pack(list(self._backlog))).result()
             except (StoreUnavailable, QueueFull) as error:
                 log.warning("%d events of own sources wait: %s", len(self._backlog), error)
                 return

@@ -2,12 +2,13 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
+
 from collector.clock import SECOND_NS
-from collector.columns import time_ns
-from collector.events import KIND_OF, Event
+from collector.columns import time_column
 from collector.manifest import MANIFEST
 from collector.migrations import require_known
 from collector.snapshot import reading
@@ -20,9 +21,13 @@ COUNT = (
 )
 
 
-def count(db: sqlite3.Connection, refused: Iterable[Event]) -> None:
-    """Note refused events where they would have stood, in the caller's transaction."""
-    found = Counter((KIND_OF[type(event)], _quarter(event)) for event in refused)
+def count(db: sqlite3.Connection, refused: Mapping[str, pa.Table]) -> None:
+    """Note refused rows, by kind, where they would have stood, in the caller's transaction."""
+    found = Counter(
+        (kind, at_ns // QUARTER_NS * QUARTER_NS)
+        for kind, rows in refused.items()
+        for at_ns in rows[time_column(kind)].to_pylist()
+    )
     db.executemany(COUNT, [(*place, number) for place, number in found.items()])
 
 
@@ -38,7 +43,3 @@ def conflicts(path: Path, from_ns: int, to_ns: int) -> int | None:
         query = "SELECT sum(number) FROM conflict WHERE quarter_ns >= ? AND quarter_ns < ?"
         (number,) = db.execute(query, (from_ns // QUARTER_NS * QUARTER_NS, to_ns)).fetchone()
         return number or 0
-
-
-def _quarter(event: Event) -> int:
-    return time_ns(KIND_OF[type(event)], event) // QUARTER_NS * QUARTER_NS

@@ -5,7 +5,7 @@ import gc
 import logging
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 import duckdb
@@ -19,6 +19,7 @@ from collector.compact import RETIRED_NS
 from collector.events import Event
 from collector.manifest import LedgerError
 from collector.metrics import Tally
+from collector.parcel import Parcel
 from collector.settings import Settings
 from collector.sources.engine_health import EngineHealth
 from collector.sources.host import HostSource
@@ -129,8 +130,8 @@ async def run(
     tally = Tally()
     sealer = Sealer(store)
 
-    def observe(events: Sequence[Event], receipt: Receipt) -> None:
-        tally.kept(events, receipt)
+    def observe(parcel: Parcel, receipt: Receipt) -> None:
+        tally.kept(parcel, receipt)
         sealer.nudge()
 
     committer = Committer(store, observe=observe, failed=sealer.nudge)

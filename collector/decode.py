@@ -1,8 +1,8 @@
 """From bytes to events: strict JSON in, events and named refusals out.
 
 Bodies take the fastest of three readers that can prove that it loses nothing: one straight into
-events, one over plain objects, and a careful one that knows which key stood twice and which text
-is no text. All give the same events and refusals.
+events, a portion at a time, one over plain objects, and a careful one that knows which key stood
+twice and which text is no text. All give the same events and refusals.
 """
 
 import json
@@ -14,13 +14,16 @@ import msgspec
 import numpy as np
 
 from collector.events import DEPTH_MAX, KINDS, AnyEvent, Event
+from collector.parcel import PORTION, Packer, Parcel, pack
 
+_PARTS = msgspec.json.Decoder(list[msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[AnyEvent])
 _ONE = msgspec.json.Decoder(AnyEvent)
 EVENTS_MAX = 50_000
 ERROR_MAX = 500
 SCAN = 128 * 1024
 COLON, QUOTE = ord(":"), ord('"')
+Body = bytes | bytearray
 
 
 class Malformed(ValueError):
@@ -42,6 +45,15 @@ class Rejected:
     kind: str | None = None
 
 
+@dataclass(frozen=True)
+class Decoded:
+    """A body's events, the index at which each stood in it, and those that are refused."""
+
+    parcel: Parcel
+    indexes: Sequence[int]
+    rejected: list[Rejected]
+
+
 class Flaw(ValueError):
     """Stands in a decoded tree for a piece of JSON that must be refused."""
 
@@ -50,28 +62,28 @@ class Flaw(ValueError):
         self.item = item or {}
 
 
-def decode(body: bytes, *, ndjson: bool = False) -> tuple[list[tuple[int, Event]], list[Rejected]]:
-    """Read a JSON array (or one event per line) into events with their places, and refusals.
+def decode(body: Body, *, ndjson: bool = False) -> Decoded:
+    """Read a JSON array (or one event per line) into a parcel of events, and refusals.
 
     Raises Malformed when the body is no JSON at all, or no array of objects; TooMany beyond
     EVENTS_MAX events or lines.
     """
     if ndjson:
         _refuse_many(body.count(b"\n"))
-    events = _canonical(body, ndjson)
-    if events is not None:
-        _refuse_many(len(events))
-        return list(enumerate(events)), []
+    parcel = _canonical(body, ndjson)
+    if parcel is not None:
+        return Decoded(parcel, range(len(parcel)), [])
     items = _lines(body) if ndjson else _array(body)
     _refuse_many(len(items))
     try:
         # One call for all costs half of one call for each.
-        return list(enumerate(msgspec.convert(items, list[AnyEvent], strict=True))), []
+        events = msgspec.convert(items, list[AnyEvent], strict=True)
+        return Decoded(pack(events), range(len(events)), [])
     except msgspec.ValidationError:
         return _one_by_one(items)
 
 
-def _canonical(body: bytes, ndjson: bool) -> list[AnyEvent] | None:
+def _canonical(body: Body, ndjson: bool) -> Parcel | None:
     """The events, if none can be wrong and every key in the text made a difference.
 
     A field that is not told has its default and is not written again. So what is written has at
@@ -80,11 +92,20 @@ def _canonical(body: bytes, ndjson: bool) -> list[AnyEvent] | None:
     """
     if b"\\" in body:
         return None
+    packer = Packer()
     try:
-        events = [_ONE.decode(line) for line in _split(body)] if ndjson else _ARRAY.decode(body)
+        parts = _split(body) if ndjson else _PARTS.decode(body)
+        _refuse_many(len(parts))
+        for start in range(0, len(parts), PORTION):
+            some = parts[start : start + PORTION]
+            text = b"[%b]" % b",".join(some)
+            # A line is decoded by itself: it might hold two events and a comma.
+            events = [_ONE.decode(line) for line in some] if ndjson else _ARRAY.decode(text)
+            if _keys(text) != _keys(packer.add(events)):
+                return None
     except (msgspec.MsgspecError, RecursionError, OverflowError):
         return None
-    return events if _keys(body) == _keys(msgspec.json.encode(events)) else None
+    return packer.parcel()
 
 
 def _refuse_many(found: int) -> None:
@@ -93,15 +114,17 @@ def _refuse_many(found: int) -> None:
         raise TooMany(f"the body holds more than {EVENTS_MAX} events; send smaller batches")
 
 
-def _one_by_one(items: Sequence[Any]) -> tuple[list[tuple[int, Event]], list[Rejected]]:
-    events: list[tuple[int, Event]] = []
+def _one_by_one(items: Sequence[Any]) -> Decoded:
+    indexes: list[int] = []
+    events: list[Event] = []
     rejected: list[Rejected] = []
     for index, item in enumerate(items):
         try:
-            events.append((index, _event(item)))
+            events.append(_event(item))
+            indexes.append(index)
         except (msgspec.ValidationError, Flaw) as error:
             rejected.append(_rejection(index, item, error))
-    return events, rejected
+    return Decoded(pack(events), indexes, rejected)
 
 
 def _event(item: Any) -> Event:
@@ -128,7 +151,7 @@ def _named(message: str) -> str:
     return "" if message.startswith("Expected") else message.partition("`")[2].partition("`")[0]
 
 
-def _array(body: bytes) -> Sequence[Any]:
+def _array(body: Body) -> Sequence[Any]:
     items = _json(body)
     if isinstance(items, Flaw):
         raise Malformed(str(items))
@@ -139,22 +162,22 @@ def _array(body: bytes) -> Sequence[Any]:
     return items
 
 
-def _lines(body: bytes) -> Sequence[Any]:
+def _lines(body: Body) -> Sequence[Any]:
     return [_line(line) for line in _split(body)]
 
 
-def _split(body: bytes) -> list[bytes]:
+def _split(body: Body) -> list[Body]:
     return [line for line in body.split(b"\n") if line.strip()]
 
 
-def _line(line: bytes) -> Any:
+def _line(line: Body) -> Any:
     try:
         return _json(line)
     except Malformed as error:
         return Flaw(str(error))
 
 
-def _json(body: bytes) -> Any:
+def _json(body: Body) -> Any:
     try:
         tree = msgspec.json.decode(body)
         if b"\\" not in body and _keys(body) == _keys(msgspec.json.encode(tree)):
@@ -164,7 +187,7 @@ def _json(body: bytes) -> Any:
     return _careful(body)
 
 
-def _keys(text: bytes) -> int:
+def _keys(text: Body) -> int:
     """Keys in JSON without escapes, and strings that hold such a colon too.
 
     Counted are colons after a quote or a space (or a `!`, the byte between the two). A reader
@@ -178,7 +201,7 @@ def _keys(text: bytes) -> int:
     return found
 
 
-def _careful(body: bytes) -> Any:
+def _careful(body: Body) -> Any:
     try:
         text = body.decode("utf-8")
         tree = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)

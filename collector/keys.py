@@ -11,18 +11,17 @@ import pyarrow.parquet as pq
 from collector.batch import COLUMNS, Batch, DamagedBatch
 from collector.damage import log
 from collector.events import Event
-from collector.identity import Mark, key, mark
+from collector.identity import IDENTITY, Mark, key, mark
 from collector.manifest import transaction
 from collector.restore import ROWS, from_arrow
 from collector.touched import touch
 
 LOOKUP = 1000  # keys per SELECT; SQLite admits 32,766 variables
-ENTER = 250  # keys per INSERT, of five variables each
+ENTER = 1000  # keys per INSERT, of five variables each
 KNOWN = "SELECT key, digest, revision, month, kind FROM event_key WHERE key IN ({})"
 # A version that is still in some file, or one that no file holds any more.
 REPLACED = "INSERT OR REPLACE INTO superseded VALUES (?, ?, ?, ?, ?, 0)"
 DROPPED = "INSERT OR IGNORE INTO superseded VALUES (?, ?, ?, ?, ?, 1)"
-IDENTITY = ["source", "event_id"]
 
 
 def known(db: sqlite3.Connection, keys: Iterable[bytes]) -> dict[bytes, Mark]:
@@ -58,7 +57,8 @@ def admit(db: sqlite3.Connection, kind: str, rows: pa.Table, *, lacking: bool) -
     while some := list(islice(events, ROWS)):
         kept = list(_admitted(db, some, lacking))
         pairs = zip(some, kept, strict=True)
-        touch(db, [event for event, stays in pairs if event is not None and stays], [])
+        news = pa.array([event is not None and stays for event, stays in pairs], pa.bool_())
+        touch(db, {kind: rows.slice(len(keep), len(some)).filter(news)}, [])
         keep += kept
     return rows.filter(pa.array(keep, pa.bool_()))
 

@@ -4,13 +4,18 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from collector.clock import SECOND_NS, to_ns
+from collector.clock import SECOND_NS
 from collector.damage import PARTS
 from collector.decode import Rejected
-from collector.events import Engine, Event, Sample
+from collector.parcel import Parcel
 from collector.store import Receipt
 
 LABELS_MAX = 1000  # a sender that invents names must not fill memory
+# The kinds of which something is shown, and what of them.
+NOTED = {
+    "sample": ["device", "at_ns", "power_mw", "energy_uj_total"],
+    "engine": ["engine", "at_ns", "state"],
+}
 Labels = tuple[tuple[str, str], ...]
 Series = Iterable[tuple[Labels, int | float]]
 
@@ -24,17 +29,17 @@ class Tally:
         self._sampled_ns: dict[str, int] = {}
         self._engines: dict[str, tuple[int, bool]] = {}
 
-    def kept(self, events: Sequence[Event], receipt: Receipt) -> None:
+    def kept(self, parcel: Parcel, receipt: Receipt) -> None:
         """Take note of readings that the store has accepted."""
+        if parcel.parts.keys().isdisjoint(NOTED):
+            return
         refused = set(receipt.conflicts)
+        kept = parcel.rows([place for place in range(len(parcel)) if place not in refused])
         with self._lock:
-            for index, event in enumerate(events):
-                if index in refused:
-                    continue
-                if isinstance(event, Sample):
-                    self._sample(event)
-                elif isinstance(event, Engine):
-                    self._engine(event)
+            for kind, note in (("sample", self._sample), ("engine", self._engine)):
+                if kind in kept:
+                    for told in kept[kind].select(NOTED[kind]).to_pylist():
+                        note(**told)
 
     def rejected(self, refusals: Sequence[Rejected]) -> None:
         """Take note of what the contract refused."""
@@ -58,18 +63,19 @@ class Tally:
         with self._lock:
             return [((("kind", kind),), n) for kind, n in sorted(self._rejected.items())]
 
-    def _sample(self, event: Sample) -> None:
-        if event.power_mw is None and event.energy_uj_total is None:
+    def _sample(
+        self, device: str, at_ns: int, power_mw: int | None, energy_uj_total: int | None
+    ) -> None:
+        if power_mw is None and energy_uj_total is None:
             return
-        if event.device in self._sampled_ns or len(self._sampled_ns) < LABELS_MAX:
-            at = to_ns(event.at)
-            self._sampled_ns[event.device] = max(at, self._sampled_ns.get(event.device, at))
+        if device in self._sampled_ns or len(self._sampled_ns) < LABELS_MAX:
+            self._sampled_ns[device] = max(at_ns, self._sampled_ns.get(device, at_ns))
 
-    def _engine(self, event: Engine) -> None:
-        if event.engine in self._engines or len(self._engines) < LABELS_MAX:
-            told = (to_ns(event.at), event.state == "up")
-            if told[0] >= self._engines.get(event.engine, told)[0]:
-                self._engines[event.engine] = told
+    def _engine(self, engine: str, at_ns: int, state: str) -> None:
+        if engine in self._engines or len(self._engines) < LABELS_MAX:
+            told = (at_ns, state == "up")
+            if told[0] >= self._engines.get(engine, told)[0]:
+                self._engines[engine] = told
 
 
 def render(

@@ -15,8 +15,7 @@ from collector.body import BadEncoding, Busy, Room, TooLarge, read
 from collector.clock import now_ns
 from collector.commit import Committer, QueueFull
 from collector.connections import AppRunner, Connections
-from collector.decode import Malformed, Rejected, TooMany, decode
-from collector.events import Event
+from collector.decode import Decoded, Malformed, Rejected, TooMany, decode
 from collector.metrics import Tally, render
 from collector.settings import SettingsError
 from collector.store import Receipt, Store, StoreUnavailable
@@ -140,7 +139,7 @@ async def post_events(request: web.Request) -> web.Response:
         async with asyncio.timeout(BODY_SECONDS):
             body = await read(_received(request), door.room, gzip=gzip)
         try:
-            return await _keep(door, bytes(body), ndjson)
+            return await _keep(door, body, ndjson)
         finally:
             door.room.give_back(len(body))
     except tuple(REFUSALS) as error:
@@ -171,22 +170,20 @@ def _form(request: web.Request) -> tuple[bool, bool]:
     return ndjson, encodings[0].lower() == "gzip"
 
 
-async def _keep(door: Door, body: bytes, ndjson: bool) -> web.Response:
+async def _keep(door: Door, body: bytearray, ndjson: bool) -> web.Response:
     async with door.decoding:
-        events, rejected = await asyncio.to_thread(decode, body, ndjson=ndjson)
-    told = [event for _, event in events]
-    receipt = await asyncio.wrap_future(door.committer.submit(told))
-    door.tally.rejected(rejected)
-    return _answer(events, rejected, receipt)
+        told = await asyncio.to_thread(decode, body, ndjson=ndjson)
+    receipt = await asyncio.wrap_future(door.committer.submit(told.parcel))
+    door.tally.rejected(told.rejected)
+    return _answer(told, receipt)
 
 
-def _answer(
-    events: list[tuple[int, Event]], rejected: list[Rejected], receipt: Receipt
-) -> web.Response:
+def _answer(told: Decoded, receipt: Receipt) -> web.Response:
+    rejected = told.rejected
     conflicts = [
         Rejected(
-            events[at][0],
-            events[at][1].event_id,
+            told.indexes[at],
+            told.parcel.identity(at)[1],
             "event_id",
             "this event_id was told before with other content; correct it with a higher revision",
         )

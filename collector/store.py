@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector import compact, conflicts, manifest, rebuild, repair, reserve, retention
-from collector.batch import batches
 from collector.damage import Unreadable
 from collector.events import Event
-from collector.identity import mark
+from collector.parcel import Parcel, pack
 from collector.plan import plan, write
 from collector.progress import Progress
 from collector.repair import Listed
@@ -97,27 +96,29 @@ class Store:
         return db
 
     def append(self, events: Sequence[Event]) -> Receipt:
+        """Keep the events as `keep` does.
+
+        Raises StoreUnavailable, and ValueError for an event that cannot be stored; nothing was
+        kept then.
+        """
+        return self.keep(pack(events))
+
+    def keep(self, parcel: Parcel) -> Receipt:
         """Keep the events; on return they are durable, and told twice they count once.
 
-        Raises StoreUnavailable when nothing could be kept, ValueError for an event that cannot
-        be stored (then nothing was kept either).
+        Raises StoreUnavailable when nothing could be kept.
         """
-        if not events:
+        if not parcel:
             return Receipt(0, [], [])
         try:
-            marks = [mark(event) for event in events]
             with self._lock:
-                told = plan(self._db, events, marks)
-                fresh = [events[i] for i in told.fresh]
-                refused = [events[i] for i in told.conflicts]
-                packed = batches(fresh)
+                told = plan(self._db, parcel)
+                fresh = parcel.rows(told.fresh)
                 with manifest.transaction(self._db) as db:
-                    write(db, fresh, packed, told, marks)
-                    conflicts.count(db, refused)
+                    write(db, fresh, told, parcel.marks)
+                    conflicts.count(db, parcel.rows(told.conflicts))
                 self.hot_rows += len(told.fresh)
-                self.hot_batches += len(packed)
-        except (KeyError, TypeError, OverflowError) as error:
-            raise ValueError(f"an event cannot be stored: {error!r}") from error
+                self.hot_batches += len(fresh)
         except sqlite3.Error as error:
             self._starved = reserve.is_full(error)
             raise self._unavailable(error) from error

@@ -5,12 +5,13 @@ Late and revised events count as news of the hours that they speak of, whenever 
 
 import datetime as dt
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import pyarrow as pa
+
 from collector.clock import SECOND_NS
-from collector.columns import time_ns
-from collector.events import KIND_OF, Attempt, Event
+from collector.columns import time_column
 from collector.identity import Mark
 from collector.manifest import MANIFEST
 from collector.migrations import require_known
@@ -24,12 +25,14 @@ TOUCH = (
 )
 
 
-def touch(db: sqlite3.Connection, events: Iterable[Event], replaced: Iterable[Mark]) -> None:
-    """Note the hours of events just written, and every hour of a replaced version's month.
+def touch(
+    db: sqlite3.Connection, written: Mapping[str, pa.Table], replaced: Iterable[Mark]
+) -> None:
+    """Note the hours of rows just written, by kind, and those of a replaced version's month.
 
     Call it in the same transaction, after the hot rows are in.
     """
-    hours = {(KIND_OF[type(event)], hour) for event in events for hour in _hours(event)}
+    hours = {(kind, hour) for kind, rows in written.items() for hour in _hours(kind, rows)}
     hours |= {(old.kind, hour) for old in replaced for hour in _month_hours(old.month)}
     db.executemany(TOUCH, sorted(hours))
 
@@ -48,10 +51,11 @@ def touched(path: Path) -> tuple[str, dict[tuple[str, int], int]]:
     return born.hex(), {(kind, hour): number for kind, hour, number in rows}
 
 
-def _hours(event: Event) -> range:
-    start_ns = time_ns(KIND_OF[type(event)], event)
-    end_ns = start_ns + event.duration_ns if isinstance(event, Attempt) else start_ns
-    return range(start_ns // HOUR_NS, end_ns // HOUR_NS + 1)
+def _hours(kind: str, rows: pa.Table) -> set[int]:
+    start_ns = rows[time_column(kind)].to_numpy()
+    end_ns = start_ns + rows["duration_ns"].to_numpy() if kind == "attempt" else start_ns
+    spans = zip((start_ns // HOUR_NS).tolist(), (end_ns // HOUR_NS).tolist(), strict=True)
+    return {hour for first, last in set(spans) for hour in range(first, last + 1)}
 
 
 def _month_hours(month: int) -> range:

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from rig.events import read
 
 from analytics.read import Ledger
 from bench import books, crowd, herding, ingest, page, pages, pools, tap, workloads
@@ -18,7 +19,6 @@ from bench.children import rigledger
 from bench.play import Answer, Outcome, play
 from bench.result import Result, Target, figure, spread, table
 from collector.clock import to_ns
-from collector.decode import decode
 from collector.events import Attempt
 from collector.store import Store
 from dashboard.pages import PAGES
@@ -95,7 +95,7 @@ def test_a_full_attempt_leaves_nothing_out_and_is_taken_as_sent() -> None:
     assert json.loads(encode([told]))[0].keys() - {"kind"} == (
         set(Attempt.__struct_fields__) - {"revision", "operation"}  # both at their default
     )
-    events, refused = decode(encode(next(batches("bench", 3, first=5))))
+    events, refused = read(encode(next(batches("bench", 3, first=5))))
     assert refused == []
     assert [event.event_id for _, event in events] == [
         attempt(n, "bench").event_id for n in (5, 6, 7)

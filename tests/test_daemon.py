@@ -26,10 +26,11 @@ from collector.clock import SECOND_NS
 from collector.commit import Committer, Feed
 from collector.daemon import Sealer
 from collector.events import Engine, Event, Heartbeat
+from collector.parcel import pack
 from collector.settings import EngineSettings, Settings
 from collector.snapshot import snapshot
 from collector.sources.engine_health import EngineHealth, Health, check, in_force
-from collector.store import Store
+from collector.store import Receipt, Store
 
 EVER = (0, 2**62)
 
@@ -278,27 +279,42 @@ def test_own_events_wait_for_the_disk_and_are_kept_in_the_end(tmp_path: Path) ->
     assert snapshot(tmp_path, "host", *EVER).hot["event_id"].to_pylist() == ["3", "4", "9"]
 
 
-def test_one_bad_event_does_not_fail_the_group(tmp_path: Path) -> None:
+def test_each_of_a_group_is_told_its_own(tmp_path: Path) -> None:
+    parts = [[host(0)], [host(1), host(0)], [host(2), host(1, duration_ns=5), host(3)]]
     with Store(tmp_path) as store:
         committer = Committer(store)
         with store._lock:  # all of them wait, and are then written as one group
-            jobs = [
-                committer.submit([host(n, duration_ns=2**70 if n == 2 else 0)]) for n in range(4)
-            ]
+            jobs = [committer.submit(pack(some)) for some in parts]
         committer.close()
-        failed = [n for n, job in enumerate(jobs) if job.exception() is not None]
-        assert failed == [2]
-        assert [jobs[n].result().accepted for n in (0, 1, 3)] == [1, 1, 1]
+        assert [job.result() for job in jobs] == [
+            Receipt(1, [], []),
+            Receipt(1, [1], []),
+            Receipt(2, [], [1]),
+        ]
+    hot = snapshot(tmp_path, "host", *EVER).hot
+    assert hot["event_id"].to_pylist() == ["0", "1", "2", "3"]
+
+
+def test_own_events_that_cannot_be_stored_hold_up_no_others(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        committer = Committer(store)
+        try:
+            feed = Feed(committer)
+            feed.deliver([host(1, duration_ns=2**70)])
+            feed.deliver([host(2)])
+        finally:
+            committer.close()
+    assert snapshot(tmp_path, "host", *EVER).hot["event_id"].to_pylist() == ["2"]
 
 
 def test_the_sealer_seals_when_enough_is_hot(tmp_path: Path) -> None:
     with Store(tmp_path, seal_rows=5) as store:
         sealer = Sealer(store)
-        committer = Committer(store, observe=lambda events, receipt: sealer.nudge())
+        committer = Committer(store, observe=lambda parcel, receipt: sealer.nudge())
         try:
-            committer.submit([host(n) for n in range(4)]).result()
+            committer.submit(pack([host(n) for n in range(4)])).result()
             assert store.segments() == 0
-            committer.submit([host(9)]).result()
+            committer.submit(pack([host(9)])).result()
             for _ in range(3000):
                 if store.segments():
                     break

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rig.events import any_event, attempt_json, body, sample_json
+from rig.events import any_event, attempt_json, body, read, sample_json
 
-from collector.decode import Malformed, TooMany, decode
+from collector.decode import Malformed, TooMany
 from collector.events import Attempt, Event
 
 
@@ -18,7 +18,7 @@ from collector.events import Attempt, Event
 def test_what_is_written_is_read(events: list[Event], ndjson: bool) -> None:
     parts = [msgspec.json.encode(event) for event in events]
     text = b"\n".join(parts) if ndjson else b"[" + b",".join(parts) + b"]"
-    assert decode(text, ndjson=ndjson) == (list(enumerate(events)), [])
+    assert read(text, ndjson=ndjson) == (list(enumerate(events)), [])
 
 
 @given(any_event())
@@ -26,11 +26,11 @@ def test_both_readers_agree(event: Event) -> None:
     """json.dumps escapes what is not ASCII, which takes the careful reader."""
     plain = msgspec.json.encode(event)
     escaped = json.dumps([json.loads(plain), {"a": "\\"}]).encode()
-    assert decode(escaped)[0] == decode(b"[" + plain + b"]")[0]
+    assert read(escaped)[0] == read(b"[" + plain + b"]")[0]
 
 
 def test_the_interfaces_example_is_read_in_full() -> None:
-    (told, refusals) = decode(body([attempt_json()]))
+    (told, refusals) = read(body([attempt_json()]))
     assert refusals == []
     (index, event) = told[0]
     assert index == 0
@@ -42,7 +42,7 @@ def test_the_interfaces_example_is_read_in_full() -> None:
 
 
 def test_one_object_is_a_batch_of_one() -> None:
-    assert len(decode(json.dumps(sample_json()).encode())[0]) == 1
+    assert len(read(json.dumps(sample_json()).encode())[0]) == 1
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -102,7 +102,7 @@ def test_a_bad_event_is_refused_by_field_and_its_neighbours_kept(
 ) -> None:
     lines = [json.dumps(each) for each in (sample_json(1), item, sample_json(2))]
     text = "\n".join(lines) if ndjson else f"[{','.join(lines)}]"
-    events, (refusal,) = decode(text.encode(), ndjson=ndjson)
+    events, (refusal,) = read(text.encode(), ndjson=ndjson)
     assert [index for index, _ in events] == [0, 2]
     assert refusal.index == 1
     assert refusal.field == field
@@ -116,7 +116,7 @@ def test_a_key_that_stands_twice_is_refused(spacing: str) -> None:
     good = json.dumps(sample_json(1))
     twice = good[:-1] + f', "power_mw"{spacing}: 7}}'
     inside = json.dumps(attempt_json(raw_usage={})).replace("{}", '{"a": 1, "a": 2}')
-    events, refusals = decode(f"[{good},{twice},{inside}]".encode())
+    events, refusals = read(f"[{good},{twice},{inside}]".encode())
     assert [index for index, _ in events] == [0]
     assert [(r.index, r.field) for r in refusals] == [(1, "power_mw"), (2, "raw_usage")]
     assert [r.event_id for r in refusals] == ["s-1", "01J0000000000"]
@@ -125,7 +125,7 @@ def test_a_key_that_stands_twice_is_refused(spacing: str) -> None:
 
 def test_colons_and_quotes_inside_text_are_no_keys() -> None:
     for name in (":", ":a", " :a", 'a":b', "a: b", 'say "x": 1', "\\", "é:"):
-        (told, refusals) = decode(json.dumps([sample_json(device=name)]).encode())
+        (told, refusals) = read(json.dumps([sample_json(device=name)]).encode())
         assert refusals == []
         assert told[0][1].device == name  # type: ignore[attr-defined]
 
@@ -140,7 +140,7 @@ def test_an_odd_number_is_judged_alike_whether_or_not_a_default_is_told(number: 
     outcomes = []
     for text in (short, short[:-1] + ', "revision": 0}'):
         try:
-            outcomes.append(decode(f"[{text}]".encode()))
+            outcomes.append(read(f"[{text}]".encode()))
         except Malformed:
             outcomes.append(None)  # type: ignore[arg-type]
     assert outcomes[0] == outcomes[1]
@@ -151,14 +151,14 @@ def test_an_odd_number_is_judged_alike_whether_or_not_a_default_is_told(number: 
 def test_a_default_told_first_or_last_hides_no_second_telling(default: str, space: str) -> None:
     name = default.partition(":")[0]
     for pair in (f"{name}{space}:5, {default}", f"{default}, {name}{space}: 5"):
-        (refusal,) = decode(f"[{json.dumps(sample_json(1))[:-1]}, {pair}}}]".encode())[1]
+        (refusal,) = read(f"[{json.dumps(sample_json(1))[:-1]}, {pair}}}]".encode())[1]
         assert refusal.field == name.strip('"')
 
 
 def test_a_line_is_one_event_and_an_event_one_line() -> None:
     one = json.dumps(sample_json(1))
     for text in (one + one, one.replace(", ", ",\n", 1)):
-        events, refusals = decode(text.encode(), ndjson=True)
+        events, refusals = read(text.encode(), ndjson=True)
         assert not events
         assert refusals
 
@@ -167,10 +167,10 @@ def test_no_space_before_a_colon_hides_a_key_that_stands_twice() -> None:
     """One key more and one spaced key less must not add up to the right number."""
     good = json.dumps(sample_json(1))
     tricky = good.replace('"rig":', '"rig"  :', 1)[:-1] + ', "power_mw": 7}'
-    (refusal,) = decode(f"[{tricky}]".encode())[1]
+    (refusal,) = read(f"[{tricky}]".encode())[1]
     assert refusal.field == "power_mw"
     colon = good[:-1] + ', "device": ":x"}'
-    (refusal,) = decode(f"[{colon}]".encode())[1]
+    (refusal,) = read(f"[{colon}]".encode())[1]
     assert refusal.field == "device"
 
 
@@ -183,10 +183,10 @@ def deep(levels: int) -> Any:
 
 def test_nesting_is_bounded_in_both_readers() -> None:
     for trick in ({}, {"project": "\\"}):
-        assert decode(body([attempt_json(raw_usage=deep(32), **trick)]))[1] == []
-        (refusal,) = decode(body([attempt_json(raw_usage=deep(33), **trick)]))[1]
+        assert read(body([attempt_json(raw_usage=deep(32), **trick)]))[1] == []
+        (refusal,) = read(body([attempt_json(raw_usage=deep(33), **trick)]))[1]
         assert refusal.field.startswith("raw_usage")
-        (refusal,) = decode(body([attempt_json(raw_usage=deep(300), **trick)]))[1]
+        (refusal,) = read(body([attempt_json(raw_usage=deep(300), **trick)]))[1]
         assert refusal.field.startswith("raw_usage")
 
 
@@ -209,12 +209,12 @@ def test_nesting_is_bounded_in_both_readers() -> None:
 )
 def test_what_is_no_json_is_refused_whole(text: bytes) -> None:
     with pytest.raises(Malformed):
-        decode(text)
+        read(text)
 
 
 def test_a_broken_line_costs_only_itself() -> None:
     text = json.dumps(sample_json(1)).encode() + b"\n{broken\n\n3\n\xff\n" + b"[" * 5000
-    events, refusals = decode(text, ndjson=True)
+    events, refusals = read(text, ndjson=True)
     assert len(events) == 1
     assert [refusal.index for refusal in refusals] == [1, 2, 3, 4]
 
@@ -231,7 +231,7 @@ def test_a_broken_line_costs_only_itself() -> None:
 )
 def test_too_many_events_are_refused_as_a_whole(text: bytes, ndjson: bool) -> None:
     with pytest.raises(TooMany, match="more than 50000 events"):
-        decode(text, ndjson=ndjson)
+        read(text, ndjson=ndjson)
 
 
 def test_lines_without_number_take_no_memory() -> None:
@@ -239,7 +239,7 @@ def test_lines_without_number_take_no_memory() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(TooMany):
-            decode(text, ndjson=True)
+            read(text, ndjson=True)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
@@ -248,7 +248,7 @@ def test_lines_without_number_take_no_memory() -> None:
 @given(st.binary(max_size=200), st.booleans())
 def test_no_bytes_break_the_reader(text: bytes, ndjson: bool) -> None:
     try:
-        events, refusals = decode(text, ndjson=ndjson)
+        events, refusals = read(text, ndjson=ndjson)
     except Malformed:
         return
     assert all(refusal.error for refusal in refusals)
@@ -257,6 +257,6 @@ def test_no_bytes_break_the_reader(text: bytes, ndjson: bool) -> None:
 
 @given(st.recursive(st.none() | st.floats() | st.text(), lambda s: st.dictionaries(st.text(), s)))
 def test_any_value_in_place_of_a_usage_object_is_kept_or_named(value: Any) -> None:
-    events, refusals = decode(body([attempt_json(raw_usage=value)]))
+    events, refusals = read(body([attempt_json(raw_usage=value)]))
     assert len(events) + len(refusals) == 1
     assert all(refusal.field.startswith("raw_usage") for refusal in refusals)

@@ -7,12 +7,12 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
+from rig.events import read
 
 from analytics.month import month
 from analytics.periods import Period
 from analytics.read import Ledger
 from collector.clock import to_ns
-from collector.decode import decode
 from collector.demo import rig
 from collector.demo.feed import Progress, newest_ns
 from collector.demo.ledger import events
@@ -80,7 +80,7 @@ def test_a_later_start_tells_the_same_events(days):
 
 
 def test_the_contract_accepts_every_event(told):
-    accepted, rejected = decode(json.dumps(told).encode())
+    accepted, rejected = read(json.dumps(told).encode())
     assert rejected == []
     assert len(accepted) == len(told) > 15_000
 
@@ -219,7 +219,7 @@ def test_the_first_day_is_told_in_the_rigs_zone():
 def test_a_ledger_knows_how_far_the_demo_got(tmp_path, days):
     assert newest_ns(tmp_path / "none", SINCE_NS) == 0
     part = days[0][:2_000]
-    accepted, _ = decode(("[" + ",".join(text for _, text in part) + "]").encode())
+    accepted, _ = read(("[" + ",".join(text for _, text in part) + "]").encode())
     beats = [at for at, text in part if '"kind":"heartbeat"' in text]
     store = Store(tmp_path / "ledger")
     try:
@@ -265,7 +265,7 @@ def test_the_audit_is_found_as_herding(tmp_path):
     episode is the one that the events tell."""
     day = plan(dt.date(2026, 10, 12))
     told = next(islice(events(OCTOBER, day.start_ns - 1), 11, 12))
-    accepted, _ = decode(("[" + ",".join(text for _, text in told) + "]").encode())
+    accepted, _ = read(("[" + ",".join(text for _, text in told) + "]").encode())
     with Store(tmp_path / "ledger") as store:
         store.append([event for _, event in accepted])
     made = parse(rig.settings_text(day.end_ns, tmp_path, "127.0.0.1:1", "127.0.0.1:2"), "demo")

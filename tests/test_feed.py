@@ -8,11 +8,11 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from rig.events import read
 from rig.ports import free_port
 from rig.receiver import Receiver
 
 from collector.clock import from_ns, now_ns
-from collector.decode import decode
 from collector.events import Heartbeat
 from router import feed as feed_module
 from router.delivery import encode, judge
@@ -69,7 +69,7 @@ def test_events_arrive_as_the_contract_has_them(tmp_path):
     assert list(receiver.events) == [event.event_id for event in sent]
     assert set(receiver.seen.values()) == {1}
     assert receiver.tokens == {f"Bearer {BEARER}"}
-    found, rejected = decode(json.dumps(list(receiver.events.values())).encode())
+    found, rejected = read(json.dumps(list(receiver.events.values())).encode())
     assert rejected == []
     assert [event for _, event in found] == sent
     assert feed.lost == 0

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rig.events import read
 
-from collector.decode import decode
 from router.decision import Asked, Outcome
 from router.fleet import Fleet, FleetEngine, NoOtherEngine
 from router.policies import POLICIES
@@ -239,7 +239,7 @@ def test_the_route_is_what_the_contract_takes():
         "engine": decision.chosen, "received_at": "2026-10-03T17:02:11Z", "duration_ns": 1,
         "route": decision.route(),
     }  # fmt: skip
-    route = decode(json.dumps([event]).encode())[0][0][1].route
+    route = read(json.dumps([event]).encode())[0][0][1].route
     assert (route.policy, route.reason, route.hit_tokens, route.actual_hit_tokens) == (
         "estimated_wait", "home", 4000, 3900,
     )  # fmt: skip

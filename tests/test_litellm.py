@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rig.collecting import until
+from rig.events import read
 from rig.litellm_proxy import PLUGIN, PROXY, proxied
 from rig.receiver import Receiver
 from rig.upstream import Upstream, answer, stream_head
-
-from collector.decode import decode
 
 sys.path.insert(0, str(PLUGIN))
 from rigledger_litellm import Handler, books, choice, sender
@@ -67,7 +66,7 @@ TOLD = {
 
 def accepted(event):
     """The event as the collector's own contract reads it."""
-    events, rejected = decode(json.dumps([event]).encode())
+    events, rejected = read(json.dumps([event]).encode())
     assert not rejected
     return events[0][1]
 

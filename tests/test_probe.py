@@ -13,6 +13,7 @@ from rig.ledger import engine, sample
 from rig.ports import free_port
 
 from collector.clock import SECOND_NS, from_ns, now_ns
+from collector.parcel import pack
 from collector.probe import Health, ask
 from collector.settings import CollectorSettings, Settings
 
@@ -35,7 +36,7 @@ def test_it_tells_the_age_of_readings_and_which_engines_are_up(tmp_path: Path) -
     ]
     with opened(tmp_path) as served:
         assert ask(settings(served.port)) == Health()
-        served.door.committer.submit(events).result(30)
+        served.door.committer.submit(pack(events)).result(30)
         before_ns = now_ns()
         told = ask(settings(served.port))
         after_ns = now_ns()

@@ -9,12 +9,11 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 from rig.collecting import collecting, rows, until
+from rig.events import read
 from rig.llama import LlamaServer
 from rig.production_stack import PLUGIN, routed
 from rig.receiver import Receiver
 from starlette.requests import Request
-
-from collector.decode import decode
 
 sys.path.insert(0, str(PLUGIN))
 from rigledger_production_stack import Handler, books
@@ -71,7 +70,7 @@ def attempt(content: bytes, path: str = "/v1/chat/completions", asked: object = 
     """The event of a call, as the collector's own contract reads it."""
     (call,) = called(content, path, asked)
     assert "secret" not in repr(call)
-    events, rejected = decode(json.dumps([books.event(call, "desk")]).encode())
+    events, rejected = read(json.dumps([books.event(call, "desk")]).encode())
     assert not rejected
     return events[0][1]
 

@@ -19,6 +19,7 @@ from analytics.preview import figure
 from analytics.read import Ledger
 from analytics.shelf import Shelf
 from collector.clock import from_ns, now_ns
+from collector.parcel import pack
 from collector.settings import load
 from collector.settings_edit import Correct
 from collector.settings_fields import tables
@@ -309,7 +310,7 @@ def test_the_sources_tell_their_health(config: Path, tmp_path: Path, monkeypatch
         sample("A", 0, power_mw=1000),
     ]
     with opened(tmp_path / "other") as served:
-        served.door.committer.submit(events).result(30)
+        served.door.committer.submit(pack(events)).result(30)
         door = f'\n[collector]\nlisten = "127.0.0.1:{served.port}"\n'
         rig.write_settings(config.parent, rig.HARDWARE, rig.FREE_POWER, door)
         at = AppTest.from_string(SCRIPT, default_timeout=PATIENCE_S).run()

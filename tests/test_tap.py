@@ -9,12 +9,12 @@ import aiohttp
 import msgspec
 import pytest
 import uvloop
+from rig.events import read
 from rig.ports import free_port
 from rig.tapped import MARK_OF_CARD0, body_of, exchange, request, tapped
 from rig.upstream import Upstream, Wire, answer, replay, stream_head
 
 from collector.columns import to_arrow
-from collector.decode import decode
 from collector.formats.usage import Usage
 from router.passing import Limits
 
@@ -99,7 +99,7 @@ def test_a_whole_answer_goes_through_byte_for_byte_and_is_booked():
         assert attempt.usage_source == "engine"
         assert attempt.ttft_ns is None
         assert 0 < attempt.dispatch_ns < attempt.duration_ns
-        found, rejected = decode(b"[" + msgspec.json.encode(attempt) + b"]")
+        found, rejected = read(b"[" + msgspec.json.encode(attempt) + b"]")
         assert rejected == []
         assert found[0][1].event_id == attempt.event_id
         assert to_arrow("attempt", [attempt]).num_rows == 1

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
+from rig.events import read
 
-from collector.decode import decode
 from collector.settings import EngineSettings
 from router.labels import Labels
 from router.request_copy import RequestCopy, endpoint
@@ -72,7 +72,7 @@ def booked(watch, status="ok"):
     """The event as the collector reads it; AssertionError when it refuses it."""
     watch.end(status)
     event = watch.event("e-1", ORIGIN, ENGINE)
-    found, rejected = decode(b"[" + msgspec.json.encode(event) + b"]")
+    found, rejected = read(b"[" + msgspec.json.encode(event) + b"]")
     assert rejected == []
     assert [each for _, each in found] == [event]
     return event

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from collector.clock import from_ns, to_ns
+from collector.decode import Rejected, decode
 from collector.events import (
     EARLIEST,
     INT64_MAX,
@@ -19,6 +20,26 @@ from collector.events import (
     Host,
     Sample,
 )
+from collector.parcel import Parcel
+from collector.restore import from_arrow
+
+
+def unpacked(parcel: Parcel) -> list[Event]:
+    """The events of a parcel, in its order."""
+    found: dict[int, Event] = {}
+    for kind, part in parcel.parts.items():
+        for place, event in zip(part.places.tolist(), from_arrow(kind, part.rows), strict=True):
+            assert event is not None
+            found[place] = event
+    assert sorted(found) == list(range(len(parcel)))
+    return [found[place] for place in range(len(parcel))]
+
+
+def read(text: bytes, *, ndjson: bool = False) -> tuple[list[tuple[int, Event]], list[Rejected]]:
+    """What the collector reads in a body: events, with their index in it, and refusals."""
+    told = decode(text, ndjson=ndjson)
+    return list(zip(told.indexes, unpacked(told.parcel), strict=True)), told.rejected
+
 
 NOON_NS = to_ns(dt.datetime(2026, 10, 31, 23, 59, 59, tzinfo=dt.UTC))
 
