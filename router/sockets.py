@@ -109,6 +109,12 @@ class Answering(ResponseHandler):
             known = isinstance(exc, aiohttp.ClientError)
             body.set_exception(exc if known else aiohttp.ClientPayloadError("no HTTP"))
 
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Take up reading where it was held up. The library asks for it after every piece, and
+        would have its parser look at nothing each time."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
     def out_of_time(self) -> None:
         """Whoever waits for the answer waits no longer."""
         self._on_read_timeout()
