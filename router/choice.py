@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from collector.clock import PLACED, boot_ns
+from collector.clock import boot_ns, now_ns
 from collector.events import Attempt, Route
 from collector.formats.answer import Told
 from collector.formats.usage import count, part
@@ -60,8 +60,8 @@ class Chooser:
 
     def engines(self) -> list[EngineSettings]:
         """The declarations in force now."""
-        now_ns = PLACED.now_ns()
-        return [assignments.at(now_ns) for assignments in self._assignments.values()]
+        today_ns = now_ns()
+        return [assignments.at(today_ns) for assignments in self._assignments.values()]
 
     def card(self, engine: str) -> LiveCard:
         """What is known of an engine now."""
@@ -163,7 +163,7 @@ class Chooser:
         return tuple(each.name for each in self.engines() if model in served(each))
 
     def _choice(self, decision: Decision, conversation: str | None) -> Choice:
-        engine = self._assignments[decision.chosen].at(PLACED.now_ns())
+        engine = self._assignments[decision.chosen].at(now_ns())
         return Choice(engine, decision, conversation)
 
 

@@ -10,8 +10,7 @@ CANDIDATES_MAX = 64  # the contract's limit
 Status = Literal["ok", "client_abort", "upstream_error", "timeout"]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A request as the router sees it.
 
     `input_tokens_estimate` is the whole prompt, where the prefix does not tell it. `candidates`

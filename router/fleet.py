@@ -6,7 +6,7 @@ the boot clock, ns. The same fleet serves the router and, fed with recorded requ
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from router.beginnings import Beginnings
@@ -112,7 +112,7 @@ class Fleet:
         others = tuple(name for name in names if name != engine and self._cards[name].up)
         if not others:
             raise NoOtherEngine(f"no engine but {engine!r} is up")
-        retried = self._decide(replace(decision.asked, pinned=None), others, now_ns)
+        retried = self._decide(decision.asked._replace(pinned=None), others, now_ns)
         retried.retry = True
         retried.reason = "health"
         return retried
@@ -177,7 +177,7 @@ class Fleet:
         among = tuple(card.name for card in seen)
         state = State(seen, self._turns[among])
         self._turns[among] += 1
-        asked = replace(asked, common=self._beginnings.meet(asked.prefix))
+        asked = asked._replace(common=self._beginnings.meet(asked.prefix))
         chosen, reason = POLICIES[self.policy](state, asked, self._rng)
         shadow_policy, shadow = self.shadow, None
         if shadow_policy is not None:

@@ -1,7 +1,6 @@
 """The fleet's counts, beliefs and choices, over any sequence of what can happen to it."""
 
 import json
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -133,7 +132,7 @@ def test_only_a_stream_shows_its_first_token(streams, decoded, computed):
     """4,000 tokens of prompt in a second, 99 more of output in another; of a whole answer the first
     byte comes after all of it, and what was assumed stays."""
     live = fleet(slots=(2, 2))
-    decision = run(live, replace(conversation("x", 2), streams=streams))
+    decision = run(live, conversation("x", 2)._replace(streams=streams))
     card = live.card(decision.chosen)
     assert (card.decode.per_s(1), card.prefill.per_s) == (decoded, computed)
     assert (decision.regret_ms is not None) == streams
@@ -295,7 +294,7 @@ def test_whatever_happens_the_counts_hold(steps, policy, shadow, slots, budget):
         picked = running[which % len(running)] if running else None
         if what == "ask":
             asked = conversation(str(which % 4), which, turn_tokens=size // 10)
-            asked = replace(asked, streams=size % 2 == 0, output_tokens_max=size % 7 or None)
+            asked = asked._replace(streams=size % 2 == 0, output_tokens_max=size % 7 or None)
             check(live.decide(asked, now_ns))
         elif what in ("down", "up"):
             name = names[which % len(names)]
