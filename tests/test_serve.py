@@ -209,8 +209,10 @@ def test_429_when_too_much_waits_to_be_written(tmp_path: Path) -> None:
             first = next(as_completed(posts)).result()
             assert first.status_code == 429
             assert int(first.headers["Retry-After"]) >= 1
-        assert sorted(post.result().status_code for post in posts) == [202, 202, 429]
-        assert len(kept(served)) == 18
+        # Which of them is being written when the others come is not ours to say.
+        codes = [post.result().status_code for post in posts]
+        assert {*codes} == {202, 429}
+        assert len(kept(served)) == 9 * codes.count(202)
 
 
 def test_503_when_the_disk_is_full_and_recovery_without_a_restart(served: Opened) -> None:
