@@ -46,6 +46,8 @@ class Parcel:
 
     def rows(self, places: Sequence[int]) -> dict[str, pa.Table]:
         """The rows of the events at these places, by kind; no kind without any."""
+        if not places:
+            return {}
         if len(places) == len(self):
             return {kind: part.rows for kind, part in self.parts.items()}
         wanted = np.zeros(len(self), bool)
