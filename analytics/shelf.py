@@ -65,6 +65,7 @@ class Shelf:
         self._assumptions = of_days(settings, self._series)
         self.tables = tables_of_rig(settings)
         self._prints = Fingerprints(ledger, settings, now_ns)
+        self._worked_hours = {hour for kind, hour in self._prints.news if kind == "attempt"}
         self._found: dict[str, dict[str, Any]] = {}
         self._open: dict[str, Day] = {}  # days that are not over, as of this instant
 
@@ -97,7 +98,7 @@ class Shelf:
                     days[span.from_ns] = self._placed(span, sheet, day)
                 built += len(sheets)
                 self._progress(built, len(missing))
-                size = _next_size(sheets)
+                size = _next_size(sheets) or size
         return [days[span.from_ns] for span in spans]
 
     def peaks(self, to_ns: int) -> list[dict[str, Peak]]:
@@ -116,7 +117,7 @@ class Shelf:
     def had_requests(self, from_ns: int, to_ns: int) -> bool:
         """Whether any request is known to reach into a span, to the hour."""
         hours = range(from_ns // HOUR_NS, -(-to_ns // HOUR_NS))
-        return any(kind == "attempt" and hour in hours for kind, hour in self._prints.news)
+        return not self._worked_hours.isdisjoint(hours)
 
     def first_ns(self, *kinds: str) -> int | None:
         """The hour of the first event of these kinds that is known, None without any."""
@@ -140,11 +141,15 @@ class Shelf:
             start = end
 
     def _chunk(self, spans: list[Span], size: int) -> list[Span]:
-        """The first spans, up to a number, that meet and know no change of an assignment."""
+        """The first spans that meet and know no change of an assignment: up to a number where
+        they had requests; how many those are, days without any do not tell."""
         cuts = set(changes(self.settings))
         chunk = spans[:1]
-        for before, span in pairwise(spans[:size]):
+        worked = self.had_requests(chunk[0].from_ns, chunk[0].to_ns)
+        for before, span in pairwise(spans[: size if worked else CHUNK_DAYS]):
             if before.to_ns != span.from_ns or span.from_ns in cuts:
+                break
+            if self.had_requests(span.from_ns, span.to_ns) != worked:
                 break
             chunk.append(span)
         return chunk
@@ -295,10 +300,11 @@ class Shelf:
 
 def _next_size(sheets: list[Timesheet]) -> int:
     """How many days to build next: as many as memory allows by the days just built, and no more
-    than four times as many, as the next may be busier."""
+    than four times as many, as the next may be busier; 0 where those had no requests."""
     attempts = sum(int(sheet.tallies["attempts"].sum()) for sheet in sheets)
-    most = CHUNK_ATTEMPTS * len(sheets) // max(attempts, 1)
-    return max(1, min(CHUNK_DAYS, most, 4 * len(sheets)))
+    if not attempts:
+        return 0
+    return max(1, min(CHUNK_DAYS, CHUNK_ATTEMPTS * len(sheets) // attempts, 4 * len(sheets)))
 
 
 def _runs(spans: list[Span]) -> Iterator[tuple[Span, Span]]:

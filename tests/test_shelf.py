@@ -437,14 +437,17 @@ def test_progress_is_told_once_a_chunk(kept: Ledger) -> None:
     period = month_of(MONTH, made.zone)
     shelf = Shelf(kept, made, NOW, lambda built, whole: told.append((built, whole)))
     shelf.days(period.from_ns, period.to_ns)
-    # One day to see how busy they are, then four times as many each time.
-    assert told == [(1, 31), (5, 31), (21, 31), (31, 31)]
+    # Four days before the first request; one to see how busy they are, then four times as many
+    # until the last request; and all after it.
+    assert told == [(4, 31), (5, 31), (9, 31), (12, 31), (31, 31)]
 
 
 def test_busy_days_are_built_one_by_one(kept: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after days without requests, which say nothing of how busy those are that follow."""
     monkeypatch.setattr(shelving, "CHUNK_ATTEMPTS", 1)
     told: list[tuple[int, int]] = []
     made = rig()
     shelf = Shelf(kept, made, NOW, lambda built, whole: told.append((built, whole)))
-    shelf.days(START - 8 * 3600 * SECOND, START + 64 * 3600 * SECOND)
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    midnight = START - 8 * 3600 * SECOND
+    shelf.days(midnight - 4 * DAY * SECOND, midnight + 3 * DAY * SECOND)
+    assert told == [(4, 7), (5, 7), (6, 7), (7, 7)]
