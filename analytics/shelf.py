@@ -141,15 +141,16 @@ class Shelf:
             start = end
 
     def _chunk(self, spans: list[Span], size: int) -> list[Span]:
-        """The first spans that meet and know no change of an assignment: up to a number where
-        they had requests; how many those are, days without any do not tell."""
+        """The first spans that meet and know no change of an assignment: up to a number of days
+        with requests, and those without any among them, which cost little."""
         cuts = set(changes(self.settings))
-        chunk = spans[:1]
-        worked = self.had_requests(chunk[0].from_ns, chunk[0].to_ns)
-        for before, span in pairwise(spans[: size if worked else CHUNK_DAYS]):
-            if before.to_ns != span.from_ns or span.from_ns in cuts:
+        chunk: list[Span] = []
+        busy = 0
+        for span in spans[:CHUNK_DAYS]:
+            if chunk and (chunk[-1].to_ns != span.from_ns or span.from_ns in cuts):
                 break
-            if self.had_requests(span.from_ns, span.to_ns) != worked:
+            busy += self.had_requests(span.from_ns, span.to_ns)
+            if chunk and busy > size:
                 break
             chunk.append(span)
         return chunk
@@ -299,12 +300,13 @@ class Shelf:
 
 
 def _next_size(sheets: list[Timesheet]) -> int:
-    """How many days to build next: as many as memory allows by the days just built, and no more
-    than four times as many, as the next may be busier; 0 where those had no requests."""
-    attempts = sum(int(sheet.tallies["attempts"].sum()) for sheet in sheets)
-    if not attempts:
+    """How many days with requests to build next: as many as memory allows by those just built, and
+    no more than four times as many, as the next may be busier; 0 where none had any."""
+    attempts = [int(sheet.tallies["attempts"].sum()) for sheet in sheets]
+    busy = sum(map(bool, attempts))
+    if not busy:
         return 0
-    return max(1, min(CHUNK_DAYS, CHUNK_ATTEMPTS * len(sheets) // attempts, 4 * len(sheets)))
+    return max(1, min(CHUNK_DAYS, CHUNK_ATTEMPTS * busy // sum(attempts), 4 * busy))
 
 
 def _runs(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
