@@ -97,12 +97,6 @@ class Connection(web.RequestHandler):
             self._await_head()
         super().data_received(data)
 
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        """Take up reading where it was held up. The library asks for it after every piece, and
-        would have its parser look at nothing each time."""
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
-
     def connection_lost(self, exc: BaseException | None) -> None:
         """It has gone."""
         self.head_came()

@@ -187,23 +187,23 @@ def _answer(told: Decoded, receipt: Receipt) -> web.Response:
             "event_id",
             "this event_id was told before with other content; correct it with a higher revision",
         )
-        for at in receipt.conflicts
+        for at in sorted(receipt.conflicts)[:REJECTED_MAX]
     ]
     if receipt.accepted or receipt.duplicates or not (rejected or conflicts):
         status = 202
     else:
         status = 400 if rejected else 409
-    refusals = sorted([*rejected, *conflicts], key=lambda refusal: refusal.index)
+    refusals = sorted([*rejected, *conflicts], key=lambda refusal: refusal.index)[:REJECTED_MAX]
     answer: dict[str, Any] = {
         "accepted": receipt.accepted,
         "duplicates": receipt.duplicates,
         "rejected": [
             {"index": r.index, "event_id": r.event_id, "field": r.field, "error": r.error}
-            for r in refusals[:REJECTED_MAX]
+            for r in refusals
         ],
     }
-    if len(refusals) > REJECTED_MAX:
-        answer["rejected_more"] = len(refusals) - REJECTED_MAX
+    if more := len(rejected) + len(receipt.conflicts) - len(refusals):
+        answer["rejected_more"] = more
     return web.json_response(answer, status=status)
 
 

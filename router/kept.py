@@ -18,8 +18,8 @@ from router.sockets import Answering, Place
 IDLE_S = 1.0
 # Whoever closes a connection after an answer has done so by then.
 PROVING_S = 0.02
-# As many as an engine computes at once, and more.
-MOST = 64
+# Of one place; more than most engines compute at once.
+MOST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Waiting:
 
     def is_silent(self) -> bool:
         """Whether it is open, and nothing has come that nobody asked for, nor its end."""
-        return self.made.is_connected() and not self.made.should_close and not self.poll.poll(0)
+        return self.made.may_serve_again and not self.poll.poll(0)
 
 
 @dataclass
@@ -52,6 +52,7 @@ class Kept:
         # Each connection holds a thread there.
         self._threaded: set[Place] = set()
         self._sweeping: asyncio.TimerHandle | None = None
+        self._closed = False
 
     def wanted(self, place: Place) -> bool:
         """Whether its connections are kept at all."""
@@ -79,10 +80,11 @@ class Kept:
         if threaded:
             self._threaded.add(place)
         idle = self._idle.setdefault(place, _Idle())
-        transport = made.transport
-        if transport is None or threaded or made.should_close or len(idle.waiting) >= MOST:
+        transport, full = made.transport, len(idle.waiting) >= MOST
+        if self._closed or threaded or full or transport is None or not made.may_serve_again:
             made.close()
             return
+        made.rest()
         loop = asyncio.get_running_loop()
         poll = select.poll()
         poll.register(transport.get_extra_info("socket"), select.POLLIN)
@@ -92,6 +94,7 @@ class Kept:
 
     def close(self) -> None:
         """Keep nothing from now on."""
+        self._closed = True
         if self._sweeping is not None:
             self._sweeping.cancel()
         for idle in self._idle.values():

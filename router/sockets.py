@@ -79,6 +79,8 @@ class Answering(ResponseHandler):
     a body it tells nobody who waits for that body; here it does."""
 
     _has_body: bool | None = None
+    # Its parser has been, and may still be held up.
+    _was_held_up = False
 
     def __init__(self, loop: asyncio.AbstractEventLoop, idle_s: float | None = None) -> None:
         """`idle_s`: for how long the engine may be silent, None for ever."""
@@ -108,6 +110,27 @@ class Answering(ResponseHandler):
         if body is not None and not body.is_eof() and body.exception() is None:
             known = isinstance(exc, aiohttp.ClientError)
             body.set_exception(exc if known else aiohttp.ClientPayloadError("no HTTP"))
+
+    @property
+    def may_serve_again(self) -> bool:
+        """Whether it is open and between two answers: nothing of another one has come, no head
+        has begun that nobody asked for, and nothing is held up."""
+        if self.should_close or self._was_held_up or not self.is_connected():
+            return False
+        try:
+            # Between answers the parser has nothing to end, and stays as it is.
+            return self._parser is not None and self._parser.feed_eof() is None
+        except Exception:
+            return False
+
+    def rest(self) -> None:
+        """Nothing is waited for until the next request."""
+        self._drop_timeout()
+
+    def pause_reading(self) -> None:
+        """Hold up reading: more has come than is taken."""
+        self._was_held_up = True
+        super().pause_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Take up reading where it was held up. The library asks for it after every piece, and

@@ -147,6 +147,8 @@ class _Exchange:
         self._protocol = protocol
         self._keep = keep
         self._answer: Answer | None = None
+        self._was_early = False
+        self._is_given_up = False
         self._upload: asyncio.Task[None] | None = None
         self._limit: asyncio.TimerHandle | None = None
         if ends is not None:
@@ -171,19 +173,24 @@ class _Exchange:
             message, content = await self._protocol.read()
             if not 100 <= message.code < 200 or message.code == 101:
                 break
+        # An engine that answers what it has not read may take the rest for another request.
+        self._was_early = self._upload is not None and not self._upload.done()
         if self._limit is not None:
             content.on_eof(self._limit.cancel)  # what has come whole is not late
         self._answer = Answer(message, content, self.close)
         return self._answer
 
     def close(self) -> None:
-        """Keep the connection where all has come and gone, else end it."""
+        """Keep the connection where all has come and gone, else end it; once."""
+        if self._is_given_up:
+            return
+        self._is_given_up = True
         if self._limit is not None:
             self._limit.cancel()
-        transport, answer = self._protocol.transport, self._answer
+        answer, self._answer = self._answer, None
+        transport = self._protocol.transport
         unsent = 0 if transport is None else transport.get_write_buffer_size()
-        uploaded = self._upload is None or self._upload.done()
-        if answer is not None and answer.is_over and uploaded and not unsent:
+        if answer is not None and answer.is_over and self._is_sent() and not unsent:
             self._keep(self._protocol, threaded="Keep-Alive" in answer.headers)
             return
         if self._upload is not None:
@@ -191,6 +198,13 @@ class _Exchange:
         if unsent:
             self._protocol.abort()  # what is still to be sent would hold the connection open
         self._protocol.close()
+
+    def _is_sent(self) -> bool:
+        """Whether all of the request had gone when its answer began."""
+        upload = self._upload
+        if upload is None:
+            return True
+        return not self._was_early and not upload.cancelled() and upload.exception() is None
 
     async def _wait_for_sending(self) -> None:
         with contextlib.suppress(ConnectionError):  # its reader hears of it as well

@@ -31,13 +31,19 @@ class Engine:
         answer: bytes = WHOLE,
         then: Callable[[asyncio.StreamWriter], None] = lambda _: None,
         ends_s: float | None = None,
+        *,
+        numbered: bool = True,
+        early: bool = False,
     ) -> None:
-        """`then` is called after each answer; `ends_s` after its first one a connection ends."""
+        """`then` is called after each answer; `ends_s` after its first one a connection ends.
+        Without `numbered`, `answer` is all of it; an `early` one comes before the body is read."""
         self.heads: list[list[bytes]] = []
         self.ended = asyncio.Semaphore(0)
         self._answer = answer
         self._then = then
         self._ends_s = ends_s
+        self._numbered = numbered
+        self._early = early
         self._serving: set[asyncio.Task[None] | None] = set()
 
     async def __aenter__(self) -> "Engine":
@@ -62,10 +68,14 @@ class Engine:
                 head = await reader.readuntil(b"\r\n\r\n")
                 number = self.asked
                 mine.append(head)
+                has_body = self._numbered and not head.startswith(b"HEAD")
+                told = self._answer + (b"%02d" % number if has_body else b"")
+                if self._early:
+                    writer.write(told)
                 if not head.startswith((b"GET", b"HEAD")):
                     await reader.readexactly(2)
-                body = b"" if head.startswith(b"HEAD") else b"%02d" % number
-                writer.write(self._answer + body)
+                if not self._early:
+                    writer.write(told)
                 self._then(writer)
                 if self._ends_s is not None:
                     await asyncio.sleep(self._ends_s)
@@ -156,6 +166,87 @@ def test_what_an_engine_says_unasked_answers_nobody():
             await ask_many(way, engine, count=40)
             assert len(engine.heads) < 40
             way.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("later_s", [None, 0.002])
+@pytest.mark.parametrize("stray", [b"HTTP/1.1 503 Busy\r\nX-Stray: ", b"HT", b"HTTP/1.1 20"])
+def test_what_begins_unasked_is_no_part_of_the_next_answer(stray: bytes, later_s: float | None):
+    """In one piece with the answer before it, or while the connection is idle."""
+
+    async def scenario():
+        loop = asyncio.get_running_loop()
+        way = Upstream(Limits())
+
+        def again(writer: asyncio.StreamWriter) -> None:
+            if engine.asked % 5 == 0:
+                if later_s is None:
+                    writer.write(stray)
+                else:
+                    loop.call_later(later_s, writer.write, stray)
+
+        async with Engine(then=again) as engine:
+            for _ in range(30):
+                number = engine.asked
+                async with await way.ask(engine.url, "POST", "/", FIELDS, b"{}") as got:
+                    assert (got.status, dict(got.headers)) == (200, {"Content-Length": "2"})
+                    assert await got.content.readany() == b"%02d" % number
+                await asyncio.sleep(0.01)
+            assert len(engine.heads) < 30
+            way.close()
+
+    run(scenario())
+
+
+def test_an_answer_that_was_held_up_holds_up_no_other():
+    """So many chunks, unread, that the parser stops just as the last of them comes."""
+
+    async def scenario():
+        way = Upstream(Limits())
+        chunks = b"1\r\nx\r\n" * 16_385
+        many = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+        async with Engine(many, numbered=False) as engine:
+            for _ in range(6):
+                async with await way.ask(engine.url, "GET", "/", FIELDS, None) as got:
+                    await asyncio.sleep(0.1)
+                    size = 0
+                    while chunk := await asyncio.wait_for(got.content.readany(), 5):
+                        size += len(chunk)
+                    assert size == 16_385
+            way.close()
+
+    run(scenario())
+
+
+def test_an_engine_that_answers_what_it_has_not_read_gets_the_next_request_anew():
+    async def pieces():
+        yield b"{"
+        await asyncio.sleep(0.03)
+        yield b"}"
+
+    async def scenario():
+        way = Upstream(Limits())
+        fields = CIMultiDict({"Content-Length": "2"})
+        async with Engine(early=True) as engine:
+            for number in range(5):
+                async with await way.ask(engine.url, "POST", "/", fields, pieces()) as got:
+                    assert await got.content.readany() == b"%02d" % number
+                    await asyncio.sleep(0.05)
+            assert len(engine.heads) == 5
+            way.close()
+
+    run(scenario())
+
+
+def test_what_is_given_up_after_its_port_is_kept_no_more():
+    async def scenario():
+        way = Upstream(Limits())
+        async with Engine() as engine:
+            async with await way.ask(engine.url, "POST", "/", FIELDS, b"{}") as got:
+                way.close()
+                assert await got.content.readany() == b"00"
+            await engine.ended.acquire()
 
     run(scenario())
 
