@@ -111,6 +111,13 @@ class Answering(ResponseHandler):
             known = isinstance(exc, aiohttp.ClientError)
             body.set_exception(exc if known else aiohttp.ClientPayloadError("no HTTP"))
 
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The connection has ended. A body that tells no length has come whole where the engine
+        ends it, and not where something cuts it."""
+        if exc is not None and self._payload is not None and not self._payload.is_eof():
+            self._payload.set_exception(aiohttp.ClientPayloadError("cut"))
+        super().connection_lost(exc)
+
     @property
     def may_serve_again(self) -> bool:
         """Whether it is open and between two answers: nothing of another one has come, no head

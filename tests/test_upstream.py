@@ -247,6 +247,22 @@ def test_all_that_a_request_may_take_holds_for_connecting_as_well():
     run(scenario())
 
 
+def test_a_body_without_a_length_that_is_cut_has_not_come_whole():
+    async def cut(wire):
+        await wire.send(b"HTTP/1.1 200 OK\r\n\r\nhalf")
+        await asyncio.sleep(0.05)
+        wire.reset()
+
+    async def scenario():
+        async with Upstream(cut) as up:
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await asked(up.url)
+        async with Upstream(replay(b"HTTP/1.1 200 OK\r\n\r\nwhole")) as up:
+            assert await asked(up.url) == (200, b"whole")
+
+    run(scenario())
+
+
 def test_informational_answers_are_passed_over():
     async def scenario():
         early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
