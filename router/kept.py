@@ -2,10 +2,10 @@
 
 Connecting is the larger part of what a request waits for on its way. Yet an engine that has just
 closed a connection would fail a request that it never saw. So one is kept for a second, less than
-any engine closes it after; where an engine closes one sooner, none is used again that has not been
-idle for a while without that; and none at all from which anything can be read. llama.cpp's
-server keeps a thread waiting on each idle connection while requests on new ones queue, and tells
-so by a `Keep-Alive` field: its connections are not kept.
+any engine closes it after; none is used again before the engine has left one open for so long, and
+none from which something can be read. llama.cpp's server keeps a thread waiting on each idle
+connection while requests on new ones queue, and tells so by a `Keep-Alive` field: its connections
+are not kept.
 """
 
 import asyncio
@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from router.sockets import Answering, Place
 
 IDLE_S = 1.0
-# Whoever closes a connection after an answer has done so by then.
-PROVING_S = 0.02
 # Of one place; more than most engines compute at once.
 MOST = 16
 
@@ -37,7 +35,7 @@ class _Waiting:
 
 @dataclass
 class _Idle:
-    """The connections to one place; `proven`: it has kept one open."""
+    """The connections to one place; `proven`: the last one that was looked at, it had kept open."""
 
     waiting: deque[_Waiting] = field(default_factory=deque)
     proven: bool = False
@@ -61,13 +59,9 @@ class Kept:
     def take(self, place: Place) -> Answering | None:
         """A connection on which a request can go out at once; None where there is none."""
         idle = self._idle.get(place)
-        if idle is None:
-            return None
         now = asyncio.get_running_loop().time()
-        while idle.waiting:
-            if not idle.proven and now - idle.waiting[0].since_s < PROVING_S:
-                return None
-            found = idle.waiting.pop() if idle.proven else idle.waiting.popleft()
+        while idle is not None and idle.proven and idle.waiting:
+            found = idle.waiting.pop()
             idle.proven = found.is_silent()
             if idle.proven and now - found.since_s <= IDLE_S:
                 return found.made
@@ -90,7 +84,7 @@ class Kept:
         poll.register(transport.get_extra_info("socket"), select.POLLIN)
         idle.waiting.append(_Waiting(made, loop.time(), poll))
         if self._sweeping is None:
-            self._sweeping = loop.call_later(IDLE_S, self._sweep)
+            self._sweeping = loop.call_later(IDLE_S / 2, self._sweep)
 
     def close(self) -> None:
         """Keep nothing from now on."""
@@ -108,7 +102,7 @@ class Kept:
         for idle in self._idle.values():
             while idle.waiting and loop.time() - idle.waiting[0].since_s > IDLE_S:
                 found = idle.waiting.popleft()
-                idle.proven = idle.proven and found.is_silent()
+                idle.proven = found.is_silent()
                 found.made.close()
             if idle.waiting and self._sweeping is None:
-                self._sweeping = loop.call_later(IDLE_S, self._sweep)
+                self._sweeping = loop.call_later(IDLE_S / 2, self._sweep)
