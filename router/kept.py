@@ -17,7 +17,7 @@ from router.sockets import Answering, Place
 
 IDLE_S = 1.0
 # Of one place; more than most engines compute at once.
-MOST = 16
+MOST = 32
 
 
 @dataclass(frozen=True, slots=True)
