@@ -18,7 +18,7 @@ WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second is long for a test."""
-    monkeypatch.setattr(kept, "IDLE_S", 0.05)
+    monkeypatch.setattr(kept, "IDLE_S", 0.2)
 
 
 def run(scenario):
@@ -114,7 +114,7 @@ def test_a_connection_that_stays_open_serves_the_next_request():
         way = Upstream(Limits())
         async with Engine() as engine:
             await ask_many(way, engine, count=60)
-            assert len(engine.heads) <= 30  # those before the first had proved itself
+            assert len(engine.heads) <= 45  # those before the first had proved itself
             assert max(len(heads) for heads in engine.heads) >= 10
             way.close()
 
@@ -193,13 +193,13 @@ def test_what_begins_unasked_is_no_part_of_the_next_answer(stray: bytes, later_s
                     loop.call_later(later_s, writer.write, stray)
 
         async with Engine(then=again) as engine:
-            for _ in range(30):
+            for _ in range(40):
                 number = engine.asked
                 async with await way.ask(engine.url, "POST", "/", FIELDS, b"{}") as got:
                     assert (got.status, dict(got.headers)) == (200, {"Content-Length": "2"})
                     assert await got.content.readany() == b"%02d" % number
                 await asyncio.sleep(0.01)
-            assert len(engine.heads) <= 30
+            assert len(engine.heads) <= 40
             way.close()
 
     run(scenario())
@@ -213,7 +213,7 @@ def test_an_answer_that_was_held_up_holds_up_no_other():
         chunks = b"1\r\nx\r\n" * 16_385
         many = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
         async with Engine(many, numbered=False) as engine:
-            for _ in range(6):
+            for _ in range(8):
                 async with await way.ask(engine.url, "GET", "/", FIELDS, None) as got:
                     await asyncio.sleep(0.1)
                     size = 0
@@ -235,11 +235,11 @@ def test_an_engine_that_answers_what_it_has_not_read_gets_the_next_request_anew(
         way = Upstream(Limits())
         fields = CIMultiDict({"Content-Length": "2"})
         async with Engine(early=True) as engine:
-            for number in range(5):
+            for number in range(10):
                 async with await way.ask(engine.url, "POST", "/", fields, pieces()) as got:
                     assert await got.content.readany() == b"%02d" % number
                     await asyncio.sleep(0.05)
-            assert len(engine.heads) == 5
+            assert len(engine.heads) == 10
             way.close()
 
     run(scenario())
@@ -273,7 +273,7 @@ def test_a_head_without_its_body_and_a_body_take_turns():
     async def scenario():
         way = Upstream(Limits())
         async with Engine() as engine:
-            await ask_many(way, engine, count=30)
+            await ask_many(way, engine, count=40)
             before = len(engine.heads)
             for _ in range(5):
                 assert await ask(way, engine, "HEAD") == b""
