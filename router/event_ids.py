@@ -1,7 +1,8 @@
 """Event ids: unique for ever and in the order of their making."""
 
-import os
+import secrets
 import threading
+import uuid
 
 from collector.clock import now_ns
 
@@ -23,6 +24,6 @@ class EventIds:
         with self._lock:
             self._last = max(self._last + 1, (now_ns() // 1_000_000) << 12)
             millisecond, count = self._last >> 12, self._last & 0xFFF
-        kept_apart = int.from_bytes(os.urandom(8)) >> 2 | 0b10 << 62
-        told = f"{millisecond:012x}7{count:03x}{kept_apart:016x}"
-        return f"{told[:8]}-{told[8:12]}-{told[12:16]}-{told[16:20]}-{told[20:]}"
+        high = millisecond << 16 | 0x7000 | count
+        low = 0b10 << 62 | secrets.randbits(62)
+        return str(uuid.UUID(int=high << 64 | low))
