@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Final
 
 import streamlit
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from streamlit.starlette import App
 
 from dashboard import pace
+from dashboard.code_cache import KeptCode
 from dashboard.pages import PAGES
 
 STATIC: Final = Path(streamlit.__file__).with_name("static")
@@ -50,5 +52,7 @@ def preloads() -> str:
 
 
 app = App(
-    Path(__file__).with_name("app.py"), routes=[Route(f"/{name}", page) for name in ("", *PAGES)]
+    Path(__file__).with_name("app.py"),
+    routes=[Route(f"/{name}", page) for name in ("", *PAGES)],
+    middleware=[Middleware(KeptCode)],
 )
