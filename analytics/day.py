@@ -96,19 +96,20 @@ def _day(
     sheet: Timesheet, cells: pl.DataFrame, leaves: pl.DataFrame, facts: Mapping[str, Any]
 ) -> Day:
     costs = rollup.costs(leaves, sheet.requests, sheet.cards)
+    ended = sheet.details  # and not the sheet with it
 
     def details(name: str, columns: Sequence[str]) -> pl.DataFrame:
-        source = Held({"costs": costs}) if name == "costs" else sheet.details
+        source = Held({"costs": costs}) if name == "costs" else ended
         return source(name, columns)
 
     return Day(
         name=sheet.name,
         from_ns=sheet.from_ns,
         to_ns=sheet.to_ns,
-        cells=cells,
-        work=rollup.work(costs),
-        tallies=sheet.tallies,
-        ends=sheet.ends,
+        cells=_owned(cells),
+        work=_owned(rollup.work(costs)),
+        tallies=_owned(sheet.tallies),
+        ends=_owned(sheet.ends),
         facts={
             **sheet.facts,
             **facts,
@@ -117,6 +118,12 @@ def _day(
         },
         details=details,
     )
+
+
+def _owned(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame in memory of its own: a text taken from another frame keeps all that was read with
+    it, and a day outlives what it was made of."""
+    return pl.read_ipc(frame.write_ipc(None).getvalue())
 
 
 def _cells(

@@ -88,18 +88,27 @@ class Shelf:
         size = 1
         with ThreadPoolExecutor(1) as beside:  # the time of days is written while they are priced
             while built < len(missing):
-                sheets = self._timesheets(missing[built:], size)
-                these = missing[built : built + len(sheets)]
-                writing = beside.submit(
-                    lambda *each: list(map(self._put_time, *each)), these, sheets
-                )
-                made = self._entered(sheets)
-                for span, sheet, day in zip(these, writing.result(), made, strict=True):
-                    days[span.from_ns] = self._placed(span, sheet, day)
-                built += len(sheets)
+                made, more = self._built(missing[built:], size, beside)
+                days |= made
+                built += len(made)
                 self._progress(built, len(missing))
-                size = _next_size(sheets) or size
+                size = more or size
         return [days[span.from_ns] for span in spans]
+
+    def _built(
+        self, spans: list[Span], size: int, beside: ThreadPoolExecutor
+    ) -> tuple[dict[int, Day], int]:
+        """The days of the first spans, up to a number, and how many to build next; what they were
+        made of is let go before others are."""
+        sheets = self._timesheets(spans, size)
+        these = spans[: len(sheets)]
+        writing = beside.submit(lambda: list(map(self._put_time, these, sheets)))
+        made = self._entered(sheets)
+        days = {
+            span.from_ns: self._placed(span, sheet, day)
+            for span, sheet, day in zip(these, writing.result(), made, strict=True)
+        }
+        return days, _next_size(sheets)
 
     def peaks(self, to_ns: int) -> list[dict[str, Peak]]:
         """The peaks of the days with requests among the 90 before an instant."""
@@ -197,16 +206,18 @@ class Shelf:
         return entered(sheets, self.settings, self._series)
 
     def _placed(self, span: Span, sheet: Timesheet, day: Day) -> Day:
-        """A day that was made; what it holds by request is left where it can be had again."""
+        """A day that was made; what it holds by request is left where it can be had again, if only
+        by making it anew: a disk that takes no day would otherwise leave a month of them here."""
         self._found[key(span)] = day.facts
         if not span.is_over:
             self._open[key(span)] = day
         if not self._keeps:
             return replace(day, details=self._anew(span))
-        kept = self._may_keep(span) and self._put(span, day, sheet)
-        return replace(day, details=self._shelved(span)) if kept else day
+        if self._may_keep(span):
+            self._put(span, day, sheet)
+        return replace(day, details=self._shelved(span)) if span.is_over else day
 
-    def _put(self, span: Span, day: Day, sheet: Timesheet) -> bool:
+    def _put(self, span: Span, day: Day, sheet: Timesheet) -> None:
         frames = {name: getattr(day, name) for name in FRAMES}
         by_request = {name: day.details(name, ()) for name in DETAILS}
         facts = {
@@ -214,7 +225,7 @@ class Shelf:
             "sampled_until_ns": sheet.sampled_until_ns,
             "facts": day.facts,
         }
-        return folder.put(self.root / span.name, {**frames, **by_request}, facts)
+        folder.put(self.root / span.name, {**frames, **by_request}, facts)
 
     def _print_of(self, span: Span, sheet: Timesheet, *assumptions: str) -> str:
         recalls = sheet.facts["recalls"]
@@ -234,7 +245,8 @@ class Shelf:
         return Day(span.name, span.from_ns, span.to_ns, facts=facts, details=details, **kept[1])
 
     def _shelved(self, span: Span) -> Details:
-        """A kept day's frames by request; one that is gone, damaged or another's is made anew."""
+        """A kept day's frames by request; one that was not kept, is gone, damaged or another's is
+        made anew."""
 
         def read(name: str, columns: Sequence[str]) -> pl.DataFrame:
             if name not in DETAILS:
