@@ -15,6 +15,7 @@ from streamlit.starlette import App
 from dashboard import pace
 from dashboard.code_cache import KeptCode
 from dashboard.pages import PAGES
+from dashboard.table_ink import TableInk
 
 STATIC: Final = Path(streamlit.__file__).with_name("static")
 INDEX: Final = STATIC / "index.html"
@@ -54,5 +55,5 @@ def preloads() -> str:
 app = App(
     Path(__file__).with_name("app.py"),
     routes=[Route(f"/{name}", page) for name in ("", *PAGES)],
-    middleware=[Middleware(KeptCode)],
+    middleware=[Middleware(KeptCode), Middleware(TableInk)],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 from rig import month_page, walked, walked_day
-from rig.accessible import DRAWN, PALE, open_all, walked_by_tab
+from rig.accessible import DRAWN, PAINTED, PALE, UNKNOWN_CELLS, open_all, walked_by_tab
 from rig.browser import Visit, chromium, served
 from rig.ports import free_port
 from rig.walk import marks
@@ -69,6 +69,7 @@ def visit(request: pytest.FixtureRequest, browser: Browser, address: str) -> Ite
     name, scheme = request.param
     with closing(Visit(browser, scheme)) as made:
         made.page.set_viewport_size({"width": 1400, "height": HEIGHT})
+        made.page.add_init_script(PAINTED)
         made.page.goto(f"{address}/{name}{'&' if '?' in name else '?'}month=2026-10")
         made.page.wait_for_function(DRAWN, timeout=120_000)
         open_all(made.page)
@@ -79,6 +80,14 @@ def test_every_text_stands_out_from_its_ground(visit: Visit) -> None:
     told, pale = visit.page.evaluate(PALE)
     assert told > 40
     assert pale == []
+
+
+def test_what_is_unknown_in_a_table_can_be_read(visit: Visit) -> None:
+    """The ink that cells without a value are painted with; of some pages no table has any."""
+    painted = visit.page.evaluate(UNKNOWN_CELLS)
+    if visit.page.url.split("?")[0].endswith("/compare"):
+        assert painted
+    assert [contrast for contrast in painted if contrast < 4.5] == []
 
 
 def test_every_chart_has_its_words(visit: Visit) -> None:

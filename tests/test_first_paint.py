@@ -14,7 +14,7 @@ from rig.browser import ARGS, served
 from rig.ports import free_port
 from starlette.testclient import TestClient
 
-from dashboard import code_cache, pace, server
+from dashboard import code_cache, pace, server, table_ink
 from dashboard.pages import PAGES
 from dashboard.views import kept
 
@@ -53,6 +53,17 @@ def test_modules_alone_are_given_as_code_that_is_compiled_once_it_is_whole(
     assert client.get(f"/static/css/{style.name}").headers["content-type"].startswith("text/css")
     assert "charset=koi8-r" not in client.get("/").headers["content-type"]
     assert client.get("/static/js/none.js").headers["content-type"] != code_cache.TYPE
+
+
+def test_tables_are_given_with_an_ink_for_unknown_cells_that_can_be_read(
+    client: TestClient,
+) -> None:
+    (path,) = table_ink.PATHS
+    told = client.get(path)
+    assert told.headers["content-type"] == code_cache.TYPE
+    assert "immutable" in told.headers["cache-control"]
+    assert told.text.count("textLight:e.colors.fadedText70") == 1
+    assert "textLight:e.colors.fadedText40" not in told.text
 
 
 def test_the_first_chart_of_a_visit_alone_waits_for_the_words(

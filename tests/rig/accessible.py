@@ -10,11 +10,8 @@ DRAWN = """() => document.querySelector('.stApp')?.dataset.testScriptState === '
   && !document.querySelector('[data-testid=stSkeleton]')
   && [...document.querySelectorAll('.stVegaLiteChart')].every(e => e.querySelector('svg text'))"""
 
-# Texts with too little contrast (WCAG 2: relative luminance, 4.5 to 1, icons 3 to 1), each with
-# what it stands on: the grounds of the elements around it, for a chart the marks beneath its
-# middle, or its halo. Read once nothing fades in or out.
-PALE = """async () => {
-  await Promise.allSettled(document.getAnimations().map(each => each.finished));
+# Colours as [red, green, blue, opacity], and how far one stands out from another.
+COLOURS = """
   const rgba = text => { const n = text.match(/[\\d.]+/g)?.map(Number);
     return n && [n[0], n[1], n[2], n[3] ?? 1]; };
   const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
@@ -23,6 +20,18 @@ PALE = """async () => {
     return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2]; };
   const contrast = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
     return (x + 0.05) / (y + 0.05); };
+  const hex = text => rgba(text.replace(/^#(..)(..)(..)$/,
+    (_, ...parts) => parts.slice(0, 3).map(part => parseInt(part, 16)).join()));
+"""
+
+# Texts with too little contrast (WCAG 2: relative luminance, 4.5 to 1, icons 3 to 1), each with
+# what it stands on: the grounds of the elements around it, for a chart the marks beneath its
+# middle, or its halo. Read once nothing fades in or out.
+PALE = (
+    "async () => {"
+    + COLOURS
+    + """
+  await Promise.allSettled(document.getAnimations().map(each => each.finished));
   const upwards = e => e ? [e, ...upwards(e.parentElement)] : [];
   const opacity = e => upwards(e).reduce((o, p) => o * getComputedStyle(p).opacity, 1);
   // Words for a screen reader alone lie in a box of one pixel.
@@ -89,14 +98,36 @@ PALE = """async () => {
   // Tables are painted: what they are painted with.
   for (const table of document.querySelectorAll('[data-testid=stDataFrame] canvas')) {
     const style = getComputedStyle(table);
-    const shade = name => rgba(style.getPropertyValue('--gdg-' + name).replace(/^#(..)(..)(..)$/,
-      (_, ...parts) => parts.slice(0, 3).map(part => parseInt(part, 16)).join()));
+    const shade = name => hex(style.getPropertyValue('--gdg-' + name));
     for (const [ink, paper] of [['text-dark', 'bg-cell'], ['text-medium', 'bg-cell'],
-        ['text-header', 'bg-header']])
+        ['text-light', 'bg-cell'], ['text-header', 'bg-header']])
       judge('table ' + ink, shade(ink), over(shade(paper), [255, 255, 255, 1]));
   }
   return [told, found];
 }"""
+)
+
+# Before a page is opened: keep what its tables paint, and with which ink.
+PAINTED = """
+  window.painted = [];
+  var fillText = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    painted.push([text, this.fillStyle]);
+    return fillText.call(this, text, ...place);
+  };
+"""
+
+# How far the cells without a value stand out from the ground of their table.
+UNKNOWN_CELLS = (
+    "() => {"
+    + COLOURS
+    + """
+  const table = document.querySelector('[data-testid=stDataFrame] canvas');
+  const paper = table && hex(getComputedStyle(table).getPropertyValue('--gdg-bg-cell'));
+  return painted.filter(([text]) => text === 'unknown' || text === 'not set')
+    .map(([_, ink]) => contrast(over(hex(ink), paper), paper));
+}"""
+)
 
 # What can be operated, and how it looks while it is not focused.
 LOOKS = """() => {
