@@ -77,6 +77,7 @@ def comparison(shelf: Shelf, period: Period, names: Sequence[str]) -> dict[str, 
         "rig": month["rig"],
         "currency": month["currency"],
         "tokens": month["tokens"],
+        "missing_cached": month["quality"]["missing_cached"],
         "cost_nano": {
             "full": month["cost_nano"]["total"],
             "marginal": month["marginal_cost_nano"],

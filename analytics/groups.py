@@ -26,6 +26,11 @@ COSTS = [f"{state}_nano" for state in STATES]
 TIME = [f"{kind}_ns" for kind in KINDS]
 
 
+def called(label: str, name: str) -> str:
+    """What people call a group of a label: one of no name is of requests that told none."""
+    return f"no {label} told" if name == NONE else name
+
+
 def named(work: pl.DataFrame, tallies: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Days' `work` and `tallies` with labels as enumerations in the order of their names, so that
     a million sessions are added up as numbers; where there is no label it is "(none)"."""

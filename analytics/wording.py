@@ -21,21 +21,23 @@ def counted(number: int | None, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def told_tokens(tokens: Mapping[str, int | None]) -> str:
-    """A month's tokens in words; at least so many where some requests told none."""
+def told_tokens(tokens: Mapping[str, int | None], missing_cached: int) -> str:
+    """A month's tokens in words; at least so many where some requests told none, and how many
+    (`missing_cached`) did not tell what of their input was cached."""
     put_out, told = (
         ("at least " if tokens[name] and tokens.get(f"missing_{name}") else "")
         + counted(tokens[name], f"{name} token")
         for name in ("output", "input")
     )
-    return f"{put_out} · {told}, {cached(tokens)}"
+    return f"{put_out} · {told}, {cached(tokens, missing_cached)}"
 
 
-def cached(tokens: Mapping[str, int | None]) -> str:
-    """How much of the input was cached, of a month's tokens."""
+def cached(tokens: Mapping[str, int | None], missing: int) -> str:
+    """How much of the input was cached, of a month's tokens; so many requests did not tell."""
     if tokens["cache_read"] is None:
         return "their cached part unknown"
-    return f"{tokens['cache_read']:,} of them cached"
+    rest = f", unknown for {counted(missing, 'request')}" if missing else ""
+    return f"{tokens['cache_read']:,} of them cached{rest}"
 
 
 def covered(entry: Mapping[str, Any]) -> str:

@@ -53,6 +53,7 @@ SHEET = {
 }
 FOUND: dict[str, Any] = MONTH | {
     "tokens": {"requests": 8, "output": 2_000_000, "input": 9_000_000, "cache_read": 5_000_000},
+    "missing_cached": 2,
     "cost_nano": {"full": 10_000_000_000, "marginal": 500_000_000},
     "at_least": {"full": False, "marginal": True},
     "per_mtok_nano": {"full": 5_000_000_000, "marginal": 250_000_000},
@@ -94,7 +95,8 @@ FOUND: dict[str, Any] = MONTH | {
 }
 EXPECTED = [
     "desk · 2026-10 · UTC",
-    "8 requests · 2,000,000 output tokens · 9,000,000 input tokens, 5,000,000 of them cached",
+    "8 requests · 2,000,000 output tokens · 9,000,000 input tokens, 5,000,000 of them cached, "
+    "unknown for 2 requests",
     "Cost here in EUR",
     "full (all cost) 10.00 5.0000 per million output tokens",
     "marginal (energy above idle), at least 0.50 0.2500 per million output tokens, at least",

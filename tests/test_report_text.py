@@ -183,6 +183,19 @@ def test_what_no_engine_told_of_its_cache_is_no_zero() -> None:
     assert " of them cached" not in as_text(told)
 
 
+def test_what_some_requests_did_not_tell_of_the_cache_is_said() -> None:
+    told = month()
+    told["tokens"]["cache_read"] = 0
+    told["quality"]["missing_cached"] = 1
+    assert lines(told)[2].endswith("9,000 input tokens, 0 of them cached, unknown for 1 request")
+
+
+def test_requests_without_a_project_are_called_so() -> None:
+    told = month()
+    told["groups"]["project"][0]["name"] = "(none)"
+    assert any(row.startswith("no project told") for row in section(told, "By project"))
+
+
 def test_figures_stand_in_columns_however_long_their_labels_are() -> None:
     long = "a price sheet with a name of forty characters"
     rows = [Row("energy", ("1.00", "2.00")), Row(long, ("13.00", "4.00")), Note("a remark")]

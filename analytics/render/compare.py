@@ -39,7 +39,8 @@ def as_text(found: dict[str, Any]) -> str:
 def _own(found: dict[str, Any]) -> Iterable[Part]:
     period, tokens, cost = found["period"], found["tokens"], found["cost_nano"]
     yield f"{found['rig']} · {period['name']} · {period['time_zone']}{standing(period)}"
-    yield f"{counted(tokens['requests'], 'request')} · {told_tokens(tokens)}"
+    told = told_tokens(tokens, found["missing_cached"])
+    yield f"{counted(tokens['requests'], 'request')} · {told}"
     yield f"Cost here in {found['currency']}"
     for name, meaning in OWN.items():
         least = ", at least" if found["at_least"][name] else ""

@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from analytics.groups import called
 from analytics.price_bounds import bound_of
 from analytics.render import change, compare, headroom, routing
 from analytics.render.parts import Block, Note, Part, Row, as_lines
@@ -73,7 +74,8 @@ def _head(month: dict[str, Any]) -> Iterable[Part]:
         stands = f" · closed {local(month['closed']['at'], period):%Y-%m-%d}"
     yield f"{month['rig']} · {period['name']} · {period['time_zone']}{stands}"
     yield _answer(month)
-    yield f"{counted(tokens['requests'], 'request')} · {told_tokens(tokens)}"
+    told = told_tokens(tokens, month["quality"]["missing_cached"])
+    yield f"{counted(tokens['requests'], 'request')} · {told}"
 
 
 def _answer(month: dict[str, Any]) -> str:
@@ -207,7 +209,7 @@ def _groups(month: dict[str, Any]) -> Iterable[Part]:
     if not groups:
         return
     yield f"By project, in {month['currency']}: busy cost, and full cost with its share of the rest"
-    lines = [line for line in (*_shown(groups), _unshared(month)) if any(line[1:])]
+    lines = [line for line in (*_shown("project", groups), _unshared(month)) if any(line[1:])]
     busy = _cents([line.busy_nano for line in lines])
     full = _cents([line.full_nano for line in lines])
     for line, *costs in zip(lines, busy, full, strict=True):
@@ -227,10 +229,10 @@ class _Line(NamedTuple):
     full_nano: int
 
 
-def _shown(groups: list[dict[str, Any]]) -> Iterator[_Line]:
-    """The dearest groups, and the others together."""
+def _shown(label: str, groups: list[dict[str, Any]]) -> Iterator[_Line]:
+    """The dearest groups of a label, and the others together."""
     for group in groups[:SHOWN_GROUPS]:
-        yield _line(group["name"], [group])
+        yield _line(called(label, group["name"]), [group])
     if others := groups[SHOWN_GROUPS:]:
         yield _line(f"{sum(group['groups'] for group in others):,} more", others)
 
