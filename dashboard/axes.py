@@ -8,6 +8,10 @@ import altair as alt
 
 from dashboard.palette import FONT, Palette
 
+# Large amounts in thousands and millions, so that a narrow window has room for them.
+BRIEF = "abs(datum.value) >= 1e5 ? replace(format(datum.value, '~s'), 'G', 'B') : datum.label"
+LETTER_PX = 7.5  # what a letter takes, at most, of the size that texts behind bars have
+
 
 def lookup(labels: dict[float, str]) -> str:
     """A Vega expression from tick values to their texts."""
@@ -44,7 +48,7 @@ def names_axis(colours: Palette) -> alt.Axis:
 
 def numbers_axis(colours: Palette) -> alt.Axis:
     """An axis of amounts, with a few grid lines."""
-    return alt.Axis(tickCount=5, domain=False, ticks=False, **axis_look(colours))
+    return alt.Axis(tickCount=5, domain=False, ticks=False, labelExpr=BRIEF, **axis_look(colours))
 
 
 def lane_axes(
@@ -83,6 +87,14 @@ def log_ticks(low: float, high: float) -> list[float]:
     steps = (1, 2, 5) if len(powers) <= 4 else (1,)
     ticks = [step * 10.0**power for power in powers for step in steps]
     return [tick for tick in ticks if low <= tick <= high]
+
+
+def with_texts(low: float, high: float, texts: Sequence[str]) -> alt.Scale:
+    """A linear scale of bars with room beyond the highest for the texts behind them, however wide
+    the window is."""
+    taken = 8 + LETTER_PX * max(map(len, texts), default=0)
+    top = alt.ExprRef(f"{low} + {high - low} / max(0.3, 1 - {taken} / width)")
+    return alt.Scale(domain=[low, top], nice=False, zero=False)
 
 
 def around(amounts: Sequence[float]) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from dashboard import words
-from dashboard.axes import axis_look, dress, inline, names_axis, numbers_axis
+from dashboard.axes import axis_look, dress, inline, names_axis, numbers_axis, with_texts
 from dashboard.palette import FONT, STEP_WORDS, Palette, fixed, hatched
 
 ROW_PX = 26
@@ -26,7 +26,7 @@ def waterfall(steps: list[dict[str, Any]], currency: str, colours: Palette) -> a
     bottom = min(min(row["start"], row["end"]) for row in rows)
     data = inline(rows)
     y = alt.Y("label:N", sort=order, title=None, axis=names_axis(colours))
-    scale = alt.Scale(domain=[min(0.0, bottom), top * 1.14], nice=False, zero=False)
+    scale = with_texts(min(0.0, bottom), top, [row["text"] for row in rows])
     title = f"{currency} per million output tokens"
     x = alt.X("start:Q", scale=scale, title=title, axis=numbers_axis(colours))
     tooltip = [
@@ -158,10 +158,11 @@ def trend(
             opacity=alt.condition(alt.datum.provisional, alt.value(0.62), alt.value(1.0)),
         )
     )
-    named = alt.Chart(inline(own if roomy else own[-1:])).encode(x=x, y=y, text="text:N")
+    named = alt.Chart(inline(own if roomy else own[-1:])).encode(x=x, y=y, text="short:N")
+    aside: dict[str, Any] = {} if roomy else {"align": "right", "dx": 0.28 * step}
     # A mark may cross a figure, too.
     figures = [
-        named.mark_text(dy=-8, font=FONT, fontSize=13, **ink)
+        named.mark_text(dy=-8, font=FONT, fontSize=13, **aside, **ink)
         for ink in (
             {"color": colours.page, "stroke": colours.page, "strokeWidth": 4},
             {"color": colours.text},
@@ -196,7 +197,7 @@ def trend_rows(
         for who, nano, rows in prices:
             if nano is not None:
                 shown = {"who": who, "price": nano / words.NANO, "text": words.headline(nano)}
-                rows.append(base | shown)
+                rows.append(base | shown | {"short": words.brief(nano)})
     return own, api
 
 

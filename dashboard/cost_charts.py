@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from dashboard import words
-from dashboard.axes import axis_look, dress, inline, names_axis, numbers_axis
+from dashboard.axes import axis_look, dress, inline, names_axis, numbers_axis, with_texts
 from dashboard.charts import month_label
 from dashboard.palette import FONT, Palette, fixed, hatched
 
@@ -23,7 +23,8 @@ def months(entries: list[dict[str, Any]], chosen: str, currency: str, colours: P
     """
     rows, sums = month_rows(entries)
     labels = [month_label(entry["month"]) for entry in entries]
-    bold = f"datum.value === '{month_label(chosen)}'"
+    label = month_label(chosen)
+    bold = f"datum.value === '{label}'"
     x = alt.X(
         "month:N",
         sort=labels,
@@ -63,12 +64,16 @@ def months(entries: list[dict[str, Any]], chosen: str, currency: str, colours: P
             color=alt.Color("part:N", scale=fixed(shades), legend=None),
         )
     )
-    figures = (
-        alt.Chart(inline(sums))
-        .mark_text(dy=-8, font=FONT, fontSize=13 if len(labels) <= 6 else 11, color=colours.text)
+    size = 13 if len(labels) <= 6 else 11
+    # In a narrow window there may be room for the chosen month's sum alone.
+    needed = len(labels) * size * 0.58 * max((len(row["short"]) for row in sums), default=0)
+    figures = [
+        alt.Chart(inline([row for row in sums if is_chosen == (row["month"] == label)]))
+        .mark_text(dy=-8, font=FONT, fontSize=size, color=colours.text, opacity=opacity)
         .encode(x=x, y=alt.Y("top:Q", scale=scale), text="short:N")
-    )
-    return dress([bars, figures], colours, 250)
+        for is_chosen, opacity in ((True, 1), (False, alt.ExprRef(f"width < {needed:.0f} ? 0 : 1")))
+    ]
+    return dress([bars, *figures], colours, 250)
 
 
 def month_rows(
@@ -107,7 +112,7 @@ def month_rows(
                 "month": month_label(entry["month"]),
                 "low": ends[1] / words.NANO,
                 "top": ends[0] / words.NANO,
-                "short": words.headline(cost["total"]) + ("+" if entry["at_least"] else ""),
+                "short": words.brief(cost["total"]) + ("+" if entry["at_least"] else ""),
             }
         )
     return rows, sums
@@ -122,9 +127,8 @@ def three_prices(rows: list[dict[str, Any]], currency: str, colours: Palette) ->
     order = [row["label"] for row in rows]
     figures = [row[key] for row in rows for key in ("full", "active", "marginal")]
     known = [figure for figure in figures if figure is not None]
-    scale = alt.Scale(
-        domain=[min([0.0, *known]), (max([0.0, *known]) or 1.0) * 1.2], nice=False, zero=False
-    )
+    texts = [row["full_text"] for row in rows]
+    scale = with_texts(min([0.0, *known]), max([0.0, *known]) or 1.0, texts)
     axis = names_axis(colours)
     axis["labelLimit"] = 128
     y = alt.Y("label:N", sort=order, title=None, axis=axis)

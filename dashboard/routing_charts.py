@@ -11,7 +11,7 @@ import altair as alt
 
 from analytics.routing import NONE
 from dashboard import words
-from dashboard.axes import dress, inline, names_axis, numbers_axis
+from dashboard.axes import dress, inline, names_axis, numbers_axis, with_texts
 from dashboard.calendars import CELL, days_of
 from dashboard.palette import FONT, Palette, fixed, hatched, of_cards
 
@@ -104,7 +104,7 @@ def causes(told: Mapping[str, Any], currency: str, colours: Palette) -> alt.Laye
     order = [row["label"] for row in rows]
     top = max([row["cost"] for row in rows], default=0.0) or 1.0
     y = alt.Y("label:N", sort=order, title=None, axis=names_axis(colours))
-    scale = alt.Scale(domain=[0, top * 1.4], nice=False)
+    scale = with_texts(0.0, top, [row["text"] for row in rows])
     x = alt.X(
         "cost:Q",
         title=f"cost of computing it, {currency}",

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from dashboard import words
-from dashboard.axes import around, axis_look, dress, inline, names_axis
+from dashboard.axes import axis_look, dress, inline, names_axis, with_texts
 from dashboard.palette import FONT, Palette
 
 ROW_PX, HEAD_PX = 34, 62
@@ -22,8 +22,9 @@ def prices(
         for name, nano in rows
     ]
     amounts = [nano / words.NANO for _, nano in [*rows, *([api] if api else [])]]
-    low, high = around(amounts)
-    scale = alt.Scale(domain=[low if min(amounts) < 0 else 0, high], nice=False)
+    texts = [row["text"] for row in drawn]
+    low, high = min(0.0, *amounts), max(0.0, *amounts)
+    scale = with_texts(1.16 * low, high or 1.0, texts)
     title = f"{currency} per million output tokens"
     axis = alt.Axis(tickCount=5, format=",~f", domain=False, ticks=False, **axis_look(colours))
     x = alt.X("price:Q", scale=scale, title=title, axis=axis)

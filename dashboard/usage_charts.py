@@ -8,13 +8,10 @@ from typing import Any
 import altair as alt
 
 from dashboard import words
-from dashboard.axes import dress, inline, names_axis, numbers_axis
+from dashboard.axes import dress, inline, names_axis, numbers_axis, with_texts
 from dashboard.palette import FONT, Palette, fixed
 
 LEFT = {"hours": "active", "occupancy": "busy", "throughput": "at peak"}
-
-# What a narrow window leaves to bars and the texts behind them, and what a letter takes of it.
-NARROW_PX, LETTER_PX = 280, 7
 
 
 def chain(layers: list[dict[str, Any]], currency: str, colours: Palette) -> alt.LayerChart:
@@ -25,11 +22,10 @@ def chain(layers: list[dict[str, Any]], currency: str, colours: Palette) -> alt.
     rows = chain_rows(layers)
     order = [row["label"] for row in rows]
     widest = max([row["right"] for row in rows], default=1.0)
-    room = min(0.6, (8 + LETTER_PX * max(len(row["text"]) for row in rows)) / NARROW_PX)
-    scale = alt.Scale(domain=[0, widest / (1 - room)], nice=False)
+    scale = with_texts(0.0, widest, [row["text"] for row in rows])
     y = alt.Y("label:N", sort=order, title=None, axis=names_axis(colours))
     axis = numbers_axis(colours)
-    axis["format"], axis["values"] = "%", [0, 0.25, 0.5, 0.75, 1]
+    axis["format"], axis["values"], axis["titleAnchor"] = "%", [0, 0.25, 0.5, 0.75, 1], "start"
     title = "of what the cards could put out"
     tooltip = [
         alt.Tooltip("label:N", title="the cards"),

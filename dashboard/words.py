@@ -13,6 +13,14 @@ MINUS = "\N{MINUS SIGN}"
 headline = three_digits  # as the report has it
 
 
+def brief(nano: int) -> str:
+    """An amount where there is little room: 4.47, 17,000, 407k, 40.6M."""
+    if abs(nano) < 100_000 * NANO:
+        return headline(nano)
+    size, sign = (1_000_000, "M") if abs(nano) >= 1_000_000 * NANO else (1_000, "k")
+    return headline(round(nano / size)) + sign
+
+
 def cents(nano: int | None, decimals: int = 2) -> str:
     """An amount for tables: 1,234.56."""
     if nano is None:

@@ -3,6 +3,7 @@
 import ast
 import datetime as dt
 import itertools
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import altair as alt
 import pytest
 from rig import overview_example as example
 
-from dashboard import charts, strips
+from dashboard import axes, charts, strips
 from dashboard.palette import DARK, LIGHT, STATES, STEP_WORDS, Palette
 
 ZONE = ZoneInfo(example.ZONE)
@@ -171,6 +172,18 @@ def test_the_trend_is_as_wide_as_its_months_and_fits_its_column(count: int) -> N
     spec = charts.trend(months, "2026-01", "USD", LIGHT).to_dict()
     assert 62 + 24 * count <= spec["width"] <= 62 + 76 * count
     assert spec["width"] <= 366
+
+
+@pytest.mark.parametrize("width", [180, 250, 900])
+def test_texts_behind_bars_have_room_in_any_window(width: int) -> None:
+    """Twelve signs, none of them wider than 7.5 pixels, eight pixels behind the longest bar."""
+    low, top = axes.with_texts(-2, 10, ["1.00", "1,234,567.89"]).to_dict()["domain"]
+    told = re.fullmatch(r"(\S+) \+ (\S+) / max\((\S+), 1 - (\S+) / width\)", top["expr"])
+    assert told is not None
+    foot, span, least, taken = map(float, told.groups())
+    assert low == foot == -2
+    high = foot + span / max(least, 1 - taken / width)
+    assert (high - 10) / (high - low) * width == pytest.approx(98)
 
 
 def test_axes_name_their_unit() -> None:

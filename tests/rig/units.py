@@ -32,6 +32,15 @@ def headline(nano: int) -> str:
     return fixed(three, max(0, min(6, 2 - three.adjusted())))
 
 
+def brief(nano: int) -> str:
+    """An amount where there is little room: from a hundred thousand on in thousands or millions."""
+    units = abs(nano) // 10**9
+    if units < 100_000:
+        return headline(nano)
+    size, sign = (10**6, "M") if units >= 10**6 else (1000, "k")
+    return headline(whole(Decimal(nano) / size)) + sign
+
+
 def cents(nano: int, places: int = 2) -> str:
     return fixed(Decimal(nano).scaleb(-9), places)
 
