@@ -39,6 +39,10 @@ STYLE = """
 [data-testid="stCaptionContainer"] { opacity: 0.85 !important; }
 /* White on the dark theme's blue would be 1.9 to 1. */
 [data-testid^="stBaseButton-primary"] * { color: light-dark(#ffffff, #16181d) !important; }
+/* Five choices beside each other, in a narrow window too. */
+@media (max-width: 420px) {
+  [data-testid="stButtonGroup"] button { padding-inline: 0.7rem; }
+}
 /* Whoever comes by keyboard does not walk through a narrow window's closed drawer. */
 [data-testid="stSidebar"][data-collapsed="true"] { visibility: hidden; }
 /* Whoever comes by keyboard sees the buttons of charts and tables, too. */

@@ -30,6 +30,7 @@ AXES = {
     "price_per_kwh": ("price of a kWh", meanings.EVEN_KWH),
     "payback_months": ("months to earn its price", meanings.EVEN_PAYBACK),
 }
+PRICED = ("hardware_price", "price_per_kwh")
 
 
 def answer(found: Mapping[str, Any], sheet: Mapping[str, Any]) -> str:
@@ -125,9 +126,11 @@ def even(curve: Mapping[str, Any] | None, sheet: Mapping[str, Any]) -> str:
     )
 
 
-def axis_tile(meet: Mapping[str, Any], axis: str) -> tuple[str, str, str]:
+def axis_tile(meet: Mapping[str, Any], axis: str, currency: str) -> tuple[str, str, str]:
     """The label, the figure and the meaning of an axis' break-even."""
     label, meaning = AXES[axis]
+    if axis in PRICED:
+        label = f"{label}, {currency}"
     return f"{label}{LABELS[meet['bounds'][axis] or 'exactly']}", axis_figure(meet, axis), meaning
 
 
@@ -143,7 +146,7 @@ def axis_figure(meet: Mapping[str, Any], axis: str) -> str:
         case "tokens_per_day":
             return words.count(value)
         case "hours_per_day" | "payback_months":
-            return f"{float(value):,.1f}"
+            return f"{float(value):,.{0 if float(value) >= 100 else 1}f}"
         case _:
             return words.headline(round(float(value) * words.NANO))
 

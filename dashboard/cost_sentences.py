@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analytics.groups import SHOWN
+from analytics.groups import NONE, SHOWN
 from dashboard import words
 from dashboard.cost_charts import three_costs
 from dashboard.sentences import plain
@@ -28,6 +28,8 @@ def months(entries: list[dict[str, Any]], currency: str) -> str:
     over = [entry for entry in entries if not entry["provisional"]]
     least = any(entry["at_least"] for entry in entries)
     note = " A + marks a month of which not all is known." if least else ""
+    if over and len(over) < len(entries):
+        note += " The paler one still runs."
     if not over:
         return f"What was paid for; the first month is still running.{note}"
     if len(over) == 1:
@@ -74,10 +76,14 @@ def who(month: dict[str, Any], by: str, groups: list[dict[str, Any]], names: dic
     name = plain(names.get(first["name"], first["name"]))
     part = words.share(full / total) if total > 0 else words.UNKNOWN
     least = "at least " if month["at_least"] else ""
-    carries = "cost" if by == "card" else "carries"
+    carries = f"The {NOUNS[by]} {name} {'cost' if by == 'card' else 'carries'}"
+    while_worked = "while it worked"
+    if first["name"] == NONE:
+        carries = f"Requests that told no {NOUNS[by]} carry"
+        while_worked = "while they were computed"
     told = (
-        f"The {NOUNS[by]} {name} {carries} most: {least}**{words.cents(full)} {currency}**, {part} "
-        f"of everything, of which {words.cents(active)} while it worked."
+        f"{carries} most: {least}**{words.cents(full)} {currency}**, {part} of everything, of "
+        f"which {words.cents(active)} {while_worked}."
     )
     more = len(groups) - 10
     if more > 0:

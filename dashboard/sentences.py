@@ -1,7 +1,7 @@
 """The page's sentences, from a month's figures; nothing is computed beyond their wording."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analytics.bounds import turned
@@ -58,7 +58,9 @@ def _side(sheet: Mapping[str, Any], kind: str) -> str:
 def api_label(sheet: dict[str, Any]) -> str:
     """Whose price the second headline figure is, and how its cache was taken."""
     cache = " (simulated cache)" if sheet["scenario"] == "simulated" else ""
-    return f"{covered(sheet)} at {plain(sheet['sheet'])}{cache}"
+    some = sheet["unpriced_requests"] and sheet["priced_requests"]
+    which = "the priced requests" if some else "the same requests"
+    return f"{which} at {plain(sheet['sheet'])}{cache}"
 
 
 def whose(sheet: Mapping[str, Any]) -> str:
@@ -95,6 +97,13 @@ def unpriced(sheet: dict[str, Any]) -> str | None:
     )
 
 
+def same_requests(currency: str, sheets: Iterable[Mapping[str, Any]]) -> str:
+    """What stands over a table of bills: their currency, and what they are for."""
+    some = any(sheet["unpriced_requests"] for sheet in sheets)
+    less = ", less those that could not be priced" if some else ""
+    return f"In {currency}; every bill is for the same requests{less}."
+
+
 def elsewhere(month: dict[str, Any]) -> str:
     """How the rig's cost stands beside the first API's bill, with a cache and without."""
     sheet, currency = month["compare"][0], month["currency"]
@@ -116,11 +125,12 @@ def elsewhere(month: dict[str, Any]) -> str:
 
 
 def where(steps: list[dict[str, Any]], currency: str) -> str:
-    """What the waterfall shows: its largest step and its share."""
-    total = sum(step["nano_per_mtok"] for step in steps)
-    largest = max(steps, key=lambda step: step["nano_per_mtok"])
-    amount = words.headline(largest["nano_per_mtok"])
-    part = words.share(largest["nano_per_mtok"] / total if total else None)
+    """What the waterfall shows: its largest step, as printed there, and its share."""
+    amounts = [step["nano_per_mtok"] for step in steps]
+    total, at = sum(amounts), amounts.index(max(amounts))
+    decimals = words.decimals_for(total)
+    amount = words.parts(amounts, decimals)[at]
+    part = words.share(amounts[at] / total if total else None)
     reason = {
         "at_peak": "went into work at full speed",
         "below_peak": "went into work below the speed the cards can reach",
@@ -131,8 +141,8 @@ def where(steps: list[dict[str, Any]], currency: str) -> str:
         "other": "went into other uses of the cards",
         "unknown": "passed without a witness",
         "unassigned": "belongs to no card's time",
-    }[largest["step"]]
-    return f"Of {words.headline(total)} {currency}, {amount} ({part}) {reason}."
+    }[steps[at]["step"]]
+    return f"Of {words.cents(total, decimals)} {currency}, {amount} ({part}) {reason}."
 
 
 def cost(month: dict[str, Any], *, hardware: bool, electricity: bool) -> str:

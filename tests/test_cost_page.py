@@ -12,6 +12,7 @@ from rig.page import copied
 from streamlit.testing.v1 import AppTest
 
 from analytics.cost_months import cost_entry, cost_months
+from analytics.groups import NONE, called
 from analytics.month import month
 from analytics.periods import month_of
 from analytics.read import Ledger
@@ -45,7 +46,7 @@ def test_every_figure_is_the_months_own(at: AppTest, config: Path) -> None:
     document = rig.document(config)
     told = {metric.label: metric.value for metric in at.metric}
     assert told == {
-        "USD, at least": words.headline(document["cost_nano"]["total"]),
+        "USD in all, at least": words.headline(document["cost_nano"]["total"]),
         "busy with requests, USD, at least": words.cents(document["states_cost_nano"]["busy"]),
         "energy beyond idle, USD, at least": words.cents(document["marginal_cost_nano"]),
         "carried by no request, USD, at least": words.cents(document["unallocated_cost_nano"]),
@@ -231,3 +232,15 @@ def test_who_carries_most_in_words() -> None:
         "The project shop carries most: **5.00 USD**, 50 % of everything, of which 2.00 while it "
         "worked. 2.00 USD belong to no project."
     )
+
+
+def test_what_told_no_project_is_called_so() -> None:
+    document = {"currency": "USD", "at_least": [], "cost_nano": {"total": 10 * NANO}}
+    unlabelled = [group | {"name": NONE} for group in GROUPS[:1]]
+    told = cost_sentences.who(document | {"unallocated_cost_nano": 0}, "project", unlabelled, {})
+    assert told == (
+        "Requests that told no project carry most: **5.00 USD**, 50 % of everything, of which 2.00 "
+        "while they were computed."
+    )
+    assert called("project", NONE) == "no project told"
+    assert called("project", "shop") == "shop"

@@ -96,7 +96,7 @@ def test_report_and_compare_print_the_bounds(tmp_path: Path, partial: dict[str, 
 
 def test_the_pages_say_whose_price_it_is_and_what_bounds_it(partial: dict[str, Any]) -> None:
     (sheet,) = partial["compare"]
-    assert sentences.api_label(sheet) == "5 of 10 requests at an API"
+    assert sentences.api_label(sheet) == "the priced requests at an API"
     assert sentences.even(sheet) == (
         "Even at 1.2 active hours a day, at most, all else as measured."
     )
@@ -105,12 +105,12 @@ def test_the_pages_say_whose_price_it_is_and_what_bounds_it(partial: dict[str, A
     assert "a bill of at least 20.00 USD" in sentences.elsewhere(partial)
     assert "from at most **1.2** on" in compare_words.even({"here_hours": 1.0}, sheet)
     meet = sheet["break_even"]
-    assert compare_words.axis_tile(meet, "hours_per_day")[:2] == (
+    assert compare_words.axis_tile(meet, "hours_per_day", "USD")[:2] == (
         "active hours a day, at most",
         "1.2",
     )
-    assert compare_words.axis_tile(meet, "price_per_kwh")[:2] == (
-        "price of a kWh, as far as known",
+    assert compare_words.axis_tile(meet, "price_per_kwh", "USD")[:2] == (
+        "price of a kWh, USD, as far as known",
         "never",
     )
     open_never = sheet | {

@@ -108,7 +108,7 @@ def test_the_answer_comes_first(at: AppTest) -> None:
         "USD of value lost a day": "24.0",
         "USD per kWh": "0.5",
         "W of host power": "90",
-        "active gap": "15m",
+        "active gap": "15 min",
     }
     assert all(len(m.help) > 40 for m in at.metric)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rig import overview_example as example
 
-from dashboard import sentences, words
+from dashboard import charts, sentences, words
 
 NANO = 1_000_000_000
 ZONE = ZoneInfo(example.ZONE)
@@ -152,9 +152,9 @@ def test_a_simulated_cache_is_named_and_what_has_no_price_too() -> None:
     assert sentences.unpriced(entry) is None
     some = entry | {"priced_requests": 41_195, "unpriced_requests": 12}
     assert str(sentences.unpriced(some)).startswith("12 requests could not be priced")
-    told = "41,195 of 41,207 requests at DeepSeek V4.1-Flash, off-peak"
-    assert sentences.api_label(some) == told
-    assert sentences.whose(some) == told
+    name = "DeepSeek V4.1-Flash, off-peak"
+    assert sentences.api_label(some) == f"the priced requests at {name}"
+    assert sentences.whose(some) == f"41,195 of 41,207 requests at {name}"
     assert sentences.whose(entry) == "DeepSeek V4.1-Flash, off-peak"
     none = entry | {"priced_requests": 0, "unpriced_requests": 12}
     assert sentences.api_label(none).startswith("the same requests at ")
@@ -164,6 +164,30 @@ def test_where_names_the_largest_step() -> None:
     month = example.month()
     told = sentences.where(month["waterfall_nano_per_mtok"], month["currency"])
     assert told == "Of 4.47 USD, 3.72 (83 %) passed while nobody used the rig."
+
+
+def test_the_largest_step_is_told_as_its_bar_is() -> None:
+    # 0.004 + 0.004 + 3.496 = 3.504, printed 3.50: cut to cents the bars lack one; 3.496 lost most.
+    # 0.006 + 0.006 + 3.495 = 3.507, printed 3.51: they lack two; both small ones lost more.
+    for small, large, printed in ((4, 3_496, "3.50"), (6, 3_495, "3.49")):
+        amounts = {"at_peak": small, "below_peak": small, "idle": large}
+        steps = [{"step": k, "nano_per_mtok": v * 10**6} for k, v in amounts.items()]
+        assert f", {printed} (" in sentences.where(steps, "USD")
+        assert charts.waterfall_rows(steps)[2]["text"] == printed
+
+
+@pytest.mark.parametrize(
+    ("nano", "told"),
+    [
+        (4_470_000_000, "4.47"),
+        (99_949 * 10**9, "99,900"),
+        (407_400 * 10**9, "407k"),
+        (-40_575_727 * 10**9, "−40.6M"),
+        (1_234 * 10**15, "1,230M"),
+    ],
+)
+def test_large_amounts_are_brief_where_there_is_little_room(nano: int, told: str) -> None:
+    assert words.brief(nano) == told
 
 
 def test_layers_say_what_lowered_them() -> None:

@@ -119,9 +119,7 @@ def bills(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> Non
             "beside own full and marginal cost",
         )
         st.html(_legend(colours))
-    some = any(entry["unpriced_requests"] for entry in found["sheets"])
-    less = ", less those that could not be priced" if some else ""
-    st.caption(f"In {found['currency']}; every bill is for the same requests{less}.")
+    st.caption(sentences.same_requests(found["currency"], found["sheets"]))
     columns = (
         ("no cache", "no_cache_nano", meanings.BILL_NO_CACHE),
         ("same hits", "same_hits_nano", meanings.BILL_SAME_HITS),
@@ -197,7 +195,7 @@ def even(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> None
     rows = [st.columns(2, wrap=False) for _ in range(3)]
     places = [place for row in rows for place in row]
     for place, axis in zip(places, compare_words.AXES, strict=True):
-        label, figure, meaning = compare_words.axis_tile(meet, axis)
+        label, figure, meaning = compare_words.axis_tile(meet, axis, found["currency"])
         place.metric(label, figure, help=meaning)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from analytics.groups import called
 from analytics.overview import Overview
 from analytics.render import table
 from collector.settings import Settings
@@ -39,7 +40,7 @@ def answer(month: dict[str, Any], settings: Settings) -> None:
     least = ", at least" if month["at_least"] else ""
     with st.container(key="answer", gap="small"):
         st.caption(f"What costs what? · {sentences.period(month)}{live.mark(month)}")
-        st.metric(f"{currency}{least}", words.headline(cost["total"]), help=meanings.COST)
+        st.metric(f"{currency} in all{least}", words.headline(cost["total"]), help=meanings.COST)
         hardware, electricity = bool(settings.hardware), bool(settings.electricity)
         st.markdown(sentences.cost(month, hardware=hardware, electricity=electricity))
     beyond = ", at least" if month["marginal_at_least"] else ""
@@ -68,7 +69,11 @@ def months(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
         alt="Cost of each month by hardware, electricity and other costs",
     )
     shades = {"capital": colours.capital, "energy": colours.energy, "other": colours.other_cost}
-    parts = [(shades[part], name, meanings.PARTS[part]) for part, name in cost_charts.PARTS.items()]
+    parts = [
+        (shades[part], name, meanings.PARTS[part])
+        for part, name in cost_charts.PARTS.items()
+        if any(entry["cost_nano"][part] for entry in told)
+    ]
     st.html(legend.items(parts, colours))
 
 
@@ -85,7 +90,11 @@ def who(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
     if not groups:
         st.markdown("No request ended in this period.")
         return
-    names = loaders.card_names(settings, [g["name"] for g in groups]) if by == "card" else {}
+    told = [group["name"] for group in groups]
+    if by == "card":
+        names = loaders.card_names(settings, told)
+    else:
+        names = {name: called(by, name) for name in told}
     st.markdown(cost_sentences.who(month, by, groups, names))
     rows = cost_charts.price_rows(groups[:SHOWN], names)
     st.vega_lite_chart(
@@ -94,8 +103,8 @@ def who(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
         key="three_prices",
         alt=f"Full, active and marginal cost by {by}",
     )
-    told = [(colours.price(name), name, meanings.PRICES[name]) for name in meanings.PRICES]
-    st.html(legend.items(told, colours))
+    prices = [(colours.price(name), name, meanings.PRICES[name]) for name in meanings.PRICES]
+    st.html(legend.items(prices, colours))
     figures(month, by, groups, names)
 
 

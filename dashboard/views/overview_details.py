@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from analytics.groups import called
 from collector.closed import DamagedClosing
 from collector.settings import Settings
 from dashboard import keep, loaders, meanings, sentences, words
@@ -36,12 +37,13 @@ def elsewhere(month: dict[str, Any]) -> None:
     currency = month["currency"]
     st.subheader("The same requests elsewhere", anchor=False)
     st.markdown(sentences.elsewhere(month))
+    st.caption(sentences.same_requests(currency, month["compare"]))
     columns = (
         ("simulated cache", "simulated_nano", meanings.BILL_SIMULATED),
         ("same hits", "same_hits_nano", meanings.BILL_SAME_HITS),
         ("no cache", "no_cache_nano", meanings.BILL_NO_CACHE),
-        ("saved against full", "savings_full_nano", meanings.SAVED_FULL),
-        ("saved against marginal", "savings_marginal_nano", meanings.SAVED_MARGINAL),
+        ("saved, full", "savings_full_nano", meanings.SAVED_FULL),
+        ("saved, marginal", "savings_marginal_nano", meanings.SAVED_MARGINAL),
         ("output only, per million", "output_only_nano_per_mtok", meanings.OUTPUT_ONLY),
     )
     frame = pl.DataFrame(
@@ -53,7 +55,7 @@ def elsewhere(month: dict[str, Any]) -> None:
         | {"not priced": [sheet["unpriced_requests"] for sheet in month["compare"]]}
     )
     config: Any = {
-        title: st.column_config.NumberColumn(f"{title}, {currency}", format="%.2f", help=meaning)
+        title: st.column_config.NumberColumn(title, format="%.2f", help=meaning)
         for title, _, meaning in columns
     }
     config["not priced"] = st.column_config.NumberColumn(
@@ -72,10 +74,11 @@ def groups(month: dict[str, Any]) -> None:
     kind = st.segmented_control(
         "Group by", list(kinds), default="Models", key="group", label_visibility="collapsed"
     )
-    rows = month["groups"][kinds[kind or "Models"]]
+    by = kinds[kind or "Models"]
+    rows = month["groups"][by]
     frame = pl.DataFrame(
         {
-            "name": [row["name"] for row in rows],
+            "name": [called(by, row["name"]) for row in rows],
             "requests": [row["requests"] for row in rows],
             "output": [row["output_tokens"] for row in rows],
             "busy": [_amount(row["busy_cost_nano"]) for row in rows],

@@ -6,10 +6,12 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from analytics.groups import NONE, called
 from analytics.requests import ORDERS, Wanted, choices, chosen, first, totals
 from collector.settings import Settings
 from dashboard import loaders, lookups, meanings, request_words, words
 from dashboard.palette import palette
+from dashboard.routing_charts import NOWHERE
 from dashboard.views import empty, one_request
 from dashboard.views.places import four_places
 
@@ -74,14 +76,14 @@ def _cards(settings: Settings, rows: pl.DataFrame) -> dict[str, str]:
 def _wanted(rows: pl.DataFrame, cards: dict[str, str], hours: tuple[int, int]) -> Wanted:
     """The filters, kept in the address."""
     asked: dict[str, Any] = {}
-    named = {"card": cards, "status": request_words.STATUS}
+    named = {"card": {**cards, NONE: NOWHERE}, "status": request_words.STATUS}
     with st.container(horizontal=True):
         for label, options in choices(rows).items():
             asked[label] = st.selectbox(
                 label.capitalize(),
                 options,
                 index=None,
-                format_func=partial(_shown, named.get(label, {})),
+                format_func=partial(_shown, named.get(label, {NONE: called(label, NONE)})),
                 placeholder="any",
                 key=label,
                 bind="query-params",

@@ -14,6 +14,7 @@ from collector.settings_types import without_user
 from dashboard import loaders, meanings, settings_words, what_if, words
 from dashboard.sentences import plain
 from dashboard.views import settings_change as change
+from dashboard.views.places import four_places
 
 REFRESH_S = 15
 
@@ -76,11 +77,10 @@ def answer(settings: Settings) -> None:
             meanings.TARIFF,
         ),
         ("W of host power", settings_words.host_power(settings, tariff), meanings.HOST),
-        ("active gap", settings.usage.active_gap, meanings.GAP),
+        ("active gap", words.minutes(settings.usage.active_gap_ns), meanings.GAP),
     )
-    with st.container(horizontal=True, gap="medium", key="figures"):
-        for label, value, meaning in figures:
-            st.metric(label, value, help=meaning, width=175)
+    for place, (label, value, meaning) in zip(four_places(), figures, strict=True):
+        place.metric(label, value, help=meaning)
 
 
 def hardware(version: Version) -> None:
@@ -127,8 +127,8 @@ def usage(version: Version) -> None:
     settings = version.settings
     st.subheader("Active hours", anchor=False, help=meanings.GAP)
     st.markdown(
-        f"A pause shorter than **{settings.usage.active_gap}** belongs to active hours: the cards "
-        "are kept ready. A longer one is idle time."
+        f"A pause shorter than **{words.minutes(settings.usage.active_gap_ns)}** belongs to active "
+        "hours: the cards are kept ready. A longer one is idle time."
     )
     change.single(version, "usage", "active_gap", button="Change the gap")
 

@@ -9,7 +9,7 @@ from analytics.overview import Overview
 from analytics.render import table
 from collector.settings import Settings
 from dashboard import calendars, loaders, meanings, sentences, usage_charts, usage_sentences, words
-from dashboard.palette import STATES, Palette, palette
+from dashboard.palette import STATE_WORDS, STATES, Palette, palette
 from dashboard.views import empty, legend, live
 from dashboard.views.kept import kept
 
@@ -168,7 +168,9 @@ def cards(month: dict[str, Any], names: dict[str, str]) -> None:
     columns["cost"] = [group["cost_nano"] / words.NANO for group in groups]
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
-        f"{state}_h": number(f"{state}, h", format="%.2f", help=meanings.STATES[state].capitalize())
+        f"{state}_h": number(
+            f"{STATE_WORDS[state]}, h", format="%.2f", help=meanings.STATES[state].capitalize()
+        )
         for state in shown
     }
     helps = (meanings.HOURS, meanings.OCCUPANCY, meanings.THROUGHPUT)

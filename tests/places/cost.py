@@ -1,7 +1,7 @@
 """Where the figures of the cost page come from."""
 
 from places.common import MONTHS, NAMES, NANO, Rows, Told, so_far
-from rig.units import cents, headline
+from rig.units import brief, cents
 from rig.walk import Place
 
 PARTS = {"capital": "hardware", "energy": "electricity", "other": "other costs"}
@@ -22,7 +22,7 @@ def months(month: Told) -> Rows:
                      "text": cents(cost[part]), "total": total}
                 )  # fmt: skip
             at += cost[part]
-        short = headline(cost["total"]) + "+" * least
+        short = brief(cost["total"]) + "+" * least
         rows.append({"month": label, "top": at / NANO, "short": short})
     return rows
 
@@ -31,7 +31,7 @@ def costs(month: Told) -> Rows:
     """Each group's full, active and marginal cost."""
     return [
         {
-            "label": NAMES.get(each["name"], each["name"]),
+            "label": each["shown"],
             "full": each["full"] / NANO,
             "active": each["active"] / NANO,
             "marginal": None if each["marginal_cost_nano"] is None
@@ -49,10 +49,13 @@ def place(by: str) -> Place:
     """The page with its groups by one label."""
     tokens = "{emitted_tokens}" if by == "card" else "{output_tokens}"
     given = {} if by == "card" else {"input tokens": "{input_tokens}"}
-    carries = "cost" if by == "card" else "carries"
+    who = f"The {by} {{ranked.0.shown}} {'cost' if by == 'card' else 'carries'}"
+    worked = "it worked"
+    if by == "key":  # nobody told any
+        who, worked = "Requests that told no key carry", "they were computed"
     return Place(
         metrics={
-            "USD, at least": "{cost_nano.total:headline}",
+            "USD in all, at least": "{cost_nano.total:headline}",
             "busy with requests, USD, at least": "{states_cost_nano.busy:cents}",
             "energy beyond idle, USD, at least": "{marginal_cost_nano:cents}",
             "carried by no request, USD, at least": "{unallocated_cost_nano:cents}",
@@ -63,10 +66,9 @@ def place(by: str) -> Place:
             "{printed.1} electricity and {printed.2} other costs.",
             "Energy: at least {energy_uj.cards:kwh} the cards, {energy_uj.host:kwh} the host.",
             "October 2026 cost at least {cost_nano.total:cents} USD. A + marks a month of which "
-            "not all is known.",
-            f"The {by} {{ranked.0.shown}} {carries} most: "
-            "at least **{ranked.0.full:cents} USD**, {ranked_share:share} of everything, "
-            "of which {ranked.0.active:cents} while it worked.",
+            "not all is known. The paler one still runs.",
+            f"{who} most: at least **{{ranked.0.full:cents}} USD**, {{ranked_share:share}} of "
+            f"everything, of which {{ranked.0.active:cents}} while {worked}.",
         ],
         tables=[
             ("ranked", {
@@ -84,9 +86,10 @@ def place(by: str) -> Place:
 
 def ranked(month: Told, by: str) -> Rows:
     """The groups by one label, dearest first; cards tell their costs by state."""
+    names = {**NAMES, "(none)": f"no {by} told"}
     told = [
         each | {
-            "shown": NAMES.get(each["name"], each["name"]),
+            "shown": names.get(each["name"], each["name"]),
             "full": each["cost_nano" if by == "card" else "full_cost_nano"],
             "active": each["states_cost_nano"]["busy"],
             "card_ns": sum(each["card_time_ns"].values()),

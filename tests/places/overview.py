@@ -2,7 +2,7 @@
 
 from places import common
 from places.common import MONTHS, NANO, STEPS, Rows, Told
-from rig.units import cents, headline, places_for, printed, share
+from rig.units import brief, cents, headline, places_for, printed, share
 from rig.walk import Place
 
 
@@ -33,7 +33,9 @@ def trend(month: Told) -> Rows:
         prices = [("this rig, full cost", each["cost_per_mtok"]["full"]["output"])]
         prices += [(one["sheet"], one["headline_nano_per_mtok"]) for one in each["compare"]]
         rows += [
-            label | {"who": who, "price": nano / NANO, "text": headline(nano)}
+            label
+            | {"who": who, "price": nano / NANO, "text": headline(nano)}
+            | ({"short": brief(nano)} if who == "this rig, full cost" else {})
             for who, nano in prices
             if nano is not None
         ]
@@ -81,7 +83,7 @@ PLACE = Place(
         "Not even at 24 active hours a day would the rig be cheaper, all else as measured.",
         "Bars: this rig's full price; the marks across them: {compare.0.sheet} and "
         "{compare.1.sheet} and {compare.2.sheet}.",
-        "Of {cost_per_mtok.full.output:headline} USD, {dearest.nano_per_mtok:headline} "
+        "Of {cost_per_mtok.full.output:exact} USD, {dearest_printed} "
         "({dearest_share:share}) passed without a witness.",
         "October 2026 cost **at least {cost_nano.total:cents} USD**: {printed.0} hardware, "
         "{printed.1} electricity and {printed.2} other costs.",
@@ -105,8 +107,8 @@ PLACE = Place(
             "simulated cache": "{simulated_nano:units}",
             "same hits": "{same_hits_nano:units}",
             "no cache": "{no_cache_nano:units}",
-            "saved against full": "{savings_full_nano:units}",
-            "saved against marginal": "{savings_marginal_nano:units}",
+            "saved, full": "{savings_full_nano:units}",
+            "saved, marginal": "{savings_marginal_nano:units}",
             "output only, per million": "{output_only_nano_per_mtok:units}",
             "not priced": "{unpriced_requests}",
         }),

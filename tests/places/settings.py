@@ -7,14 +7,14 @@ PLACE = Place(
         "USD of value lost a day": "{lost_nano:headline}",
         "USD per kWh": "{tariff.price_per_kwh}",
         "W of host power": "{tariff.host_watts:count}",
-        "active gap": "15m",
+        "active gap": "15 min",
     }.items(),
     sentences=[
         "The rig cost **{price} USD** and loses **{lost_nano:headline} USD** of its value a day; a "
         "kWh costs **{tariff.price_per_kwh} USD** since 1 October 2026, and the host draws "
         "{tariff.host_watts} W beside its cards.",
-        "A pause shorter than **15m** belongs to active hours: the cards are kept ready. A longer "
-        "one is idle time.",
+        "A pause shorter than **15 min** belongs to active hours: the cards are kept ready. A "
+        "longer one is idle time.",
         "This changes **October 2026** from **{before.0.cost_per_mtok.full.output:headline}** to "
         "**{after.0.cost_per_mtok.full.output:headline}** and **November 2026 so far** from "
         "**{before.1.cost_per_mtok.full.output:headline}** to "

@@ -11,7 +11,7 @@ from typing import Any
 from places import common, cost, routing
 from rig import month_page, page
 from rig.ledger import attempt, engine
-from rig.units import UNITS, printed
+from rig.units import UNITS, places_for, printed
 from test_routing_page import events as decided
 
 from analytics.comparison import answered
@@ -84,14 +84,15 @@ def month(config: Path) -> dict[str, Any]:
     began, ended = (dt.datetime.fromisoformat(episode[end]) for end in ("from", "to"))
     steps = told["waterfall_nano_per_mtok"]
     dearest = max(steps, key=lambda each: each["nano_per_mtok"])
+    amounts = [each["nano_per_mtok"] for each in steps]
     parts = [told["cost_nano"][part] for part in ("capital", "energy", "other")]
     flags = [f"{flag[0].upper()}{flag[1:]}" for flag in told["quality"]["flags"]]
     peaks = sorted(each["tokens_per_second"] for each in told["layers"]["peak"].values())
     return told | {
         "months": months,
         "printed": printed(parts, 2),
-        "dearest": dearest,
-        "dearest_share": dearest["nano_per_mtok"] / sum(each["nano_per_mtok"] for each in steps),
+        "dearest_printed": printed(amounts, places_for(sum(amounts)))[steps.index(dearest)],
+        "dearest_share": dearest["nano_per_mtok"] / sum(amounts),
         "rates": [peaks[0], peaks[-1]],
         "last_day_name": common.day_name(told["last_day"]["name"]),
         "episode": episode,
