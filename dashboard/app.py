@@ -8,14 +8,14 @@ import streamlit as st
 
 from collector.demo.rig import RIG
 from collector.settings import Settings, SettingsError
-from dashboard import loaders, pace, sentences, words
+from dashboard import loaders, sentences, words
 from dashboard.pages import PAGES
 from dashboard.views import (
     closed,
     compare,
     cost,
     empty,
-    kept,
+    first,
     overview,
     requests,
     routing,
@@ -28,6 +28,7 @@ MARK = Path(__file__).with_name("mark.svg")
 # What Streamlit's theme cannot say. Keys of containers become classes, a documented promise.
 STYLE = """
 <style>
+.st-key-unseen { display: none; }
 .block-container { max-width: 1120px; padding-top: 4.25rem; padding-bottom: 4rem; }
 .st-key-answer [data-testid="stMetricValue"] { font-size: clamp(2.6rem, 6vw, 3.6rem);
   line-height: 1.1; letter-spacing: -0.02em; }
@@ -56,9 +57,7 @@ STYLE = """
 def main() -> None:
     """Draw the header and run the chosen page."""
     st.set_page_config(page_title="rigledger", page_icon=str(MARK), layout="wide")
-    if kept.STARTED not in st.session_state:
-        st.session_state[kept.STARTED] = pace.started_s()
-    st.html(STYLE)
+    first.begin(STYLE)
     runs = (_overview, _cost, _utilization, _compare, _routing, _requests, _settings)
     pages = [
         st.Page(run, title=name.capitalize(), url_path=name, default=name == PAGES[0])

@@ -20,7 +20,7 @@ from dashboard.table_ink import TableInk
 STATIC: Final = Path(streamlit.__file__).with_name("static")
 INDEX: Final = STATIC / "index.html"
 # What stands first on each page. The client asks for the code of an element when it is told of one.
-FIRST: Final = ("Html", "Selectbox", "Metric")
+FIRST: Final = ("Selectbox", "Metric")
 # Opened at the address of one of its pages, Streamlit's client looks for its server below that
 # page first, and logs two errors, unless it is told. The page's assets stand beside it, too.
 HERE: Final = (

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from dashboard import code_cache, pace, server, table_ink
 from dashboard.pages import PAGES
-from dashboard.views import kept
+from dashboard.views import first
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def test_every_page_names_the_code_of_its_first_elements_once(
     assert server.HERE in told
     named = re.findall(r'<link rel="modulepreload" crossorigin href="\./static/js/([^"]+)">', told)
     assert len(named) == len(set(named))
-    for first in server.FIRST:
-        (file,) = (name for name in named if name.startswith(f"{first}."))
+    for kind in server.FIRST:
+        (file,) = (name for name in named if name.startswith(f"{kind}."))
         asks = re.findall(r'from"\./([^"]+\.js)"', (server.STATIC / "static/js" / file).read_text())
         assert set(asks) <= {*named, *re.findall(r'src="\./static/js/([^"]+)"', told)}
     assert all((server.STATIC / "static/js" / name).is_file() for name in named)
@@ -66,22 +66,33 @@ def test_tables_are_given_with_an_ink_for_unknown_cells_that_can_be_read(
     assert "textLight:e.colors.fadedText40" not in told.text
 
 
-def test_the_first_chart_of_a_visit_alone_waits_for_the_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr(kept.time, "sleep", slept.append)
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A visit begins, of a browser that took 0.5 s to start; for how long was waited, in turn."""
+    told: list[float] = []
+    monkeypatch.setattr(first.time, "sleep", told.append)
+    monkeypatch.setattr(pace, "started_s", lambda: 0.5)
     monkeypatch.setattr(type(st.context), "url", "http://localhost/")
     st.session_state.clear()
-    st.session_state[kept.STARTED] = 0.7
-    kept.let_the_words_be_painted()
-    kept.let_the_words_be_painted()
-    assert slept == [pytest.approx(1.05)]
+    return told
+
+
+def test_a_visit_waits_once_for_its_code_and_once_for_its_words(slept: list[float]) -> None:
+    first.begin("<style></style>")
+    first.begin("<style></style>")
+    assert slept == [pytest.approx(first.CODE / 2)]
+    first.let_the_words_be_painted()
+    first.let_the_words_be_painted()
+    assert slept[1:] == [pytest.approx(first.WORDS / 2)]
+
+
+def test_without_a_browser_nothing_waits(
+    monkeypatch: pytest.MonkeyPatch, slept: list[float]
+) -> None:
     monkeypatch.setattr(type(st.context), "url", None)
-    st.session_state.clear()
-    st.session_state[kept.STARTED] = 0.7
-    kept.let_the_words_be_painted()
-    assert slept == [pytest.approx(1.05)]
+    first.begin("<style></style>")
+    first.let_the_words_be_painted()
+    assert not slept
 
 
 def test_a_start_is_as_long_as_since_the_page_was_given_and_no_longer_than_it_may(
