@@ -20,7 +20,7 @@ from collector.store import Store
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-FIGURE = "[data-testid=stMetricValue]"
+FIGURE = "[data-testid=stMetricValue]:not(.st-key-unseen *)"
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
 _EVENTS = msgspec.json.Decoder(AnyEvent)
 

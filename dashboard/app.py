@@ -25,39 +25,11 @@ from dashboard.views import settings as settings_page
 
 MARK = Path(__file__).with_name("mark.svg")
 
-# What Streamlit's theme cannot say. Keys of containers become classes, a documented promise.
-STYLE = """
-<style>
-.st-key-unseen { display: none; }
-.block-container { max-width: 1120px; padding-top: 4.25rem; padding-bottom: 4rem; }
-.st-key-answer [data-testid="stMetricValue"] { font-size: clamp(2.6rem, 6vw, 3.6rem);
-  line-height: 1.1; letter-spacing: -0.02em; }
-.st-key-answer [data-testid="stMetricLabel"] p { font-size: 1rem; }
-[data-testid="stMetricLabel"] * { white-space: normal !important; overflow: visible; }
-.block-container h2 { padding-top: 1.6rem; }
-[data-testid="stMetricValue"], [data-testid="stTable"] { font-variant-numeric: tabular-nums; }
-/* Quiet, and still 4.5 to 1 in both themes, links too. */
-[data-testid="stCaptionContainer"] { opacity: 0.85 !important; }
-/* White on the dark theme's blue would be 1.9 to 1. */
-[data-testid^="stBaseButton-primary"] * { color: light-dark(#ffffff, #16181d) !important; }
-/* Five choices beside each other, in a narrow window too. */
-@media (max-width: 420px) {
-  [data-testid="stButtonGroup"] button { padding-inline: 0.7rem; }
-}
-/* Whoever comes by keyboard does not walk through a narrow window's closed drawer. */
-[data-testid="stSidebar"][data-collapsed="true"] { visibility: hidden; }
-/* Whoever comes by keyboard sees the buttons of charts and tables, too. */
-[data-testid="stElementToolbar"]:focus-within { opacity: 1 !important; }
-/* A refresh in place must not dim what is on the page. */
-[data-stale="true"] { opacity: 1 !important; }
-</style>
-"""
-
 
 def main() -> None:
     """Draw the header and run the chosen page."""
     st.set_page_config(page_title="rigledger", page_icon=str(MARK), layout="wide")
-    first.begin(STYLE)
+    first.begin()
     runs = (_overview, _cost, _utilization, _compare, _routing, _requests, _settings)
     pages = [
         st.Page(run, title=name.capitalize(), url_path=name, default=name == PAGES[0])

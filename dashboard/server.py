@@ -19,6 +19,7 @@ from dashboard.table_ink import TableInk
 
 STATIC: Final = Path(streamlit.__file__).with_name("static")
 INDEX: Final = STATIC / "index.html"
+STYLE: Final = Path(__file__).with_name("style.css")
 # What stands first on each page. The client asks for the code of an element when it is told of one.
 FIRST: Final = ("Selectbox", "Metric")
 # Opened at the address of one of its pages, Streamlit's client looks for its server below that
@@ -32,7 +33,8 @@ async def page(_request: Request) -> HTMLResponse:
     """The page that starts Streamlit's client, at the root or the address of one of its pages."""
     head, found, rest = INDEX.read_text(encoding="utf-8").partition("<head>")
     pace.given()
-    rest = rest.replace("</head>", f"{preloads()}</head>", 1)
+    style = f"<style>{STYLE.read_text(encoding='utf-8')}</style>"
+    rest = rest.replace("</head>", f"{preloads()}{style}</head>", 1)
     return HTMLResponse(f"{head}{found}{HERE}{rest}", headers={"Cache-Control": "no-cache"})
 
 

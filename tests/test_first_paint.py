@@ -31,6 +31,7 @@ def test_every_page_names_the_code_of_its_first_elements_once(
 ) -> None:
     told = client.get(address).text
     assert server.HERE in told
+    assert server.STYLE.read_text(encoding="utf-8") in told
     named = re.findall(r'<link rel="modulepreload" crossorigin href="\./static/js/([^"]+)">', told)
     assert len(named) == len(set(named))
     for kind in server.FIRST:
@@ -78,8 +79,8 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_visit_waits_once_for_its_code_and_once_for_its_words(slept: list[float]) -> None:
-    first.begin("<style></style>")
-    first.begin("<style></style>")
+    first.begin()
+    first.begin()
     assert slept == [pytest.approx(first.CODE / 2)]
     first.let_the_words_be_painted()
     first.let_the_words_be_painted()
@@ -90,7 +91,7 @@ def test_without_a_browser_nothing_waits(
     monkeypatch: pytest.MonkeyPatch, slept: list[float]
 ) -> None:
     monkeypatch.setattr(type(st.context), "url", None)
-    first.begin("<style></style>")
+    first.begin()
     first.let_the_words_be_painted()
     assert not slept
 

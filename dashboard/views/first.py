@@ -6,22 +6,19 @@ import streamlit as st
 
 from dashboard import pace
 
-UNSEEN = "unseen"  # key of what is told and not shown
 # Parts of the time that a browser took to start in which it takes up new code, and paints words.
 CODE, WORDS = 0.3, 1.0
 _START = "started_s"
 
 
-def begin(style: str) -> None:
-    """At the head of every run: the pages' style, and on a visit's first the code of figures.
+def begin() -> None:
+    """At the head of every run; on a visit's first, have the client take up the code of figures.
 
     Where the client meets a kind of element for the first time it shows a stand-in, and what comes
     after it only 0.3 s later, however soon its code is there. So an unseen figure goes ahead, for
     which alone that is so, and is taken back.
     """
-    with st.container(key=UNSEEN):
-        st.markdown(style, unsafe_allow_html=True)
-        place = st.empty()
+    place = st.container(key="unseen").empty()
     if _START not in st.session_state and _has_browser():
         st.session_state[_START] = pace.started_s()
         place.metric("unseen", "")
