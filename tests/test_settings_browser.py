@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page
 from rig import page as rig
+from rig.accessible import PALE
 from rig.browser import Visit, chromium, served
 from rig.ledger import attempt, heartbeats, sample
 from rig.oracle import Books
@@ -125,6 +126,23 @@ def test_a_saved_price_moves_the_headline_as_the_second_set_says(
         assert config.read_text() == before
         assert headline(page, address) == first
         assert visit.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_a_change_does_to_the_file_can_be_read(
+    browser: Browser, address: str, scheme: str
+) -> None:
+    with closing(Visit(browser, scheme)) as visit:
+        page = visit.page
+        page.set_viewport_size({"width": 1400, "height": 3000})  # all of it is in sight
+        open_settings(page, address)
+        page.get_by_text("Correct an entry", exact=True).first.click()
+        page.get_by_role("textbox", name="price, USD", exact=True).fill("12345.67")
+        page.get_by_role("button", name="See what it changes").click()
+        for kind in ("deleted", "inserted", "unchanged"):
+            line = page.locator(f".st-key-preview_hardware .token.{kind}.line").first
+            line.wait_for(timeout=60_000)
+        assert page.evaluate(PALE)[1] == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
