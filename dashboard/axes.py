@@ -75,6 +75,7 @@ def lane_axes(
             ticks=False,
             domain=False,
             labelLimit=120,
+            labelPadding=6,
             **(axis_look(colours) | lanes),
         ),
     )

@@ -29,7 +29,9 @@ def prices(
     axis = alt.Axis(tickCount=5, format=",~f", domain=False, ticks=False, **axis_look(colours))
     x = alt.X("price:Q", scale=scale, title=title, axis=axis)
     names = [name for name, _ in rows]
-    y = alt.Y("scenario:N", sort=names, title=None, axis=names_axis(colours))
+    own_names = names_axis(colours)
+    own_names["labelLimit"] = 128  # people name them, at length
+    y = alt.Y("scenario:N", sort=names, title=None, axis=own_names)
     base = alt.Chart(inline(drawn)).encode(x=x, y=y)
     tooltip = [alt.Tooltip("scenario:N"), alt.Tooltip("text:N", title=title)]
     layers: list[Any] = [
