@@ -23,6 +23,7 @@ from collector.store import Store
 
 SEED = 11
 LAST_WORDS = "text=Everything else in the file"
+AT_REST = "() => document.querySelector('.stApp').dataset.testScriptState === 'notRunning'"
 POWER = """
 [[electricity]]  # the contract
 from = 2026-10-01
@@ -85,6 +86,7 @@ def open_settings(page: Page, address: str) -> None:
         page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_role("link", name="Settings").click()
     page.wait_for_selector(LAST_WORDS, timeout=30_000)
+    page.wait_for_function(AT_REST, timeout=30_000)  # a click before may meet what is replaced
 
 
 def headline(page: Page, address: str) -> str:
@@ -135,6 +137,7 @@ def test_what_a_change_does_to_the_file_can_be_read(
     with closing(Visit(browser, scheme)) as visit:
         page = visit.page
         page.set_viewport_size({"width": 1400, "height": 3000})  # all of it is in sight
+        headline(page, address)
         open_settings(page, address)
         page.get_by_text("Correct an entry", exact=True).first.click()
         page.get_by_role("textbox", name="price, USD", exact=True).fill("12345.67")
