@@ -21,7 +21,7 @@ def begin() -> None:
     place = st.container(key="unseen").empty()
     if _START not in st.session_state and _has_browser():
         st.session_state[_START] = pace.started_s()
-        place.metric("unseen", "")
+        place.metric(" ", "")
         time.sleep(CODE * st.session_state[_START])
         place.empty()
 
