@@ -172,18 +172,20 @@ def open_all(page: Page) -> None:
 def walked_by_tab(page: Page) -> tuple[list[str], list[str]]:
     """The controls that Tab does not reach, and those that it reaches unseen."""
     count = page.evaluate(LOOKS)
-    reached: dict[int, str] = {}
-    before, unseen = -1, []
-    for _ in range(2 * count + 10):
+    reached: set[int] = set()
+    unseen: list[str] = []
+    idle = 0
+    # What is drawn anew under the focus sends it back to what was reached before. So only a whole
+    # round without anything new is the end.
+    while len(reached) < count and idle < count + 10:
         page.keyboard.press("Tab")
         at, name, is_seen, tag = page.evaluate(FOCUSED)
-        # From the last control Tab leaves the page, and comes back to the first.
-        if at >= 0 and at in reached and at != before:
-            break
-        before = at
-        if tag == "BODY":
+        idle += 1
+        if tag == "BODY" or at in reached:
             continue
-        reached[at] = name
+        if at >= 0:
+            reached.add(at)
+            idle = 0
         # Tables draw their cells, and which of them is chosen, themselves.
         if not is_seen and tag not in ("CANVAS", "MAIN") and not _appears(page):
             unseen.append(name)
