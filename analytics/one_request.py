@@ -14,7 +14,7 @@ from analytics.day import Day
 from analytics.identities import BrokenIdentity
 from analytics.lanes import INSTANTS, on_lanes
 from analytics.periods import day_at
-from analytics.requests import NAME, requests
+from analytics.requests import NAME, request
 from analytics.rollup import KINDS, SPENT, WORK
 from analytics.shelf import Shelf
 from collector.clock import SECOND_NS
@@ -31,10 +31,10 @@ UJ_PER_S_NS: Final = 1_000_000  # µJ × this ÷ ns is mW
 
 @dataclass(frozen=True)
 class Opened:
-    """attempt: its row of `requests`, with time and money of all its days, fresh_tokens (neither
-    cached nor known to be recomputed; None where not known), cached_is_estimated, its cards, and
-    how long it waited, computed before its first token and after it (wait_ns, first_ns, then_ns;
-    None where it is on no card).
+    """attempt: its row (`requests.request`), with time and money of all its days, fresh_tokens
+    (neither cached nor known to be recomputed; None where not known), cached_is_estimated, its
+    cards, and how long it waited, computed before its first token and after it (wait_ns, first_ns,
+    then_ns; None where it is on no card).
     decision: the routing decision behind it, None where it told none (`_decision`). misses: its
     prompt tokens that no cache served, with the card time and money of computing them, by why
     (`misses.CAUSES`); empty where no token was, or no first token parts prompt from answer.
@@ -59,7 +59,7 @@ def opened(shelf: Shelf, day: Day, source: str, event_id: str) -> Opened | None:
 
     Raises BrokenIdentity where its misses are not what its prompt took and cost.
     """
-    found = _row(day, source, event_id)
+    found = request(day, source, event_id)
     if found is None:
         return None
     attempt = _whole(shelf, day, found)
@@ -76,11 +76,6 @@ def opened(shelf: Shelf, day: Day, source: str, event_id: str) -> Opened | None:
     attempt["cached_is_estimated"] = bool(ended["cached_is_estimated"].item())
     missed = _missed(shelf, day, books, attempt, ended)
     return Opened(attempt, _decision(ended), missed, window, bars, left_out, watts)
-
-
-def _row(day: Day, source: str, event_id: str) -> dict[str, Any] | None:
-    rows = requests(day, None).filter(~pl.col("ends_later"), source=source, event_id=event_id)
-    return rows.row(0, named=True) if len(rows) else None
 
 
 def _whole(shelf: Shelf, day: Day, found: Mapping[str, Any]) -> dict[str, Any]:

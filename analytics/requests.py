@@ -13,16 +13,14 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analytics.day import Day
-from analytics.rollup import KINDS, LABELS, SPENT, WORK, known_sum
+from analytics.rollup import KINDS, SPENT, WORK, known_sum
 
 NAME: Final = ["source", "event_id"]
-TOKENS: Final = [
-    "input_tokens", "cache_read_tokens", "recomputed_tokens", "output_tokens",
+LISTED: Final = [
+    *NAME, "model", "project", "session", "status", "received_ns", "end_ns", "input_tokens",
+    "cache_read_tokens", "output_tokens", "card", "is_request", "is_carded",
 ]  # fmt: skip
-TOLD: Final = [
-    *NAME, *LABELS, "operation", "status", "received_ns", "end_ns", *TOKENS,
-    "card", "is_request", "is_carded", "is_odd",
-]  # fmt: skip
+TOLD: Final = [*LISTED, "key", "operation", "recomputed_tokens", "is_odd"]
 NONE: Final = "(none)"
 CHOICES: Final = ("model", "project", "session", "card", "status")
 ORDERS: Final = ("newest", "dearest", "longest", "most output")
@@ -45,39 +43,65 @@ class Wanted:
 def requests(day: Day, later: Day | None) -> pl.DataFrame:
     """The day's attempts by the instant of their arrival; `later` is the day after it, if begun.
 
-    Beside `TOLD`: took_ns and `ends_later`; ns and nano in all, `WORK` and `SPENT`, of this day
-    alone, None where the attempt ran on no card that the books know.
+    Beside `LISTED`: took_ns and `ends_later`; ns and nano, of this day alone, None where the
+    attempt ran on no card that the books know.
     """
-    rows, figures = _rows(day, later), ["ns", "nano", *WORK, *SPENT]
-    known = pl.when(pl.col("is_carded").fill_null(True)).then(pl.col(figures).fill_null(0))
+    costs = _costs(day)
+    told = day.ended(*LISTED).with_columns(ends_later=pl.lit(False))
+    if later is not None:
+        over = later.ended(*LISTED).filter(pl.col("received_ns") < day.to_ns)
+        over = over.join(costs, on=NAME, how="semi").with_columns(ends_later=pl.lit(True))
+        told = pl.concat([told, over])
+    rows = _beside(told, costs)
     return rows.with_columns(
-        known.name.keep(),
+        *_known("ns", "nano"),
         ends_later=pl.col("ends_later").fill_null(True),
         took_ns=pl.col("end_ns") - pl.col("received_ns"),
     ).sort("received_ns", *NAME)
 
 
-def _rows(day: Day, later: Day | None) -> pl.DataFrame:
+def request(day: Day, source: str, event_id: str) -> dict[str, Any] | None:
+    """An attempt that ended in the day, as `requests` has it; with the rest of `TOLD`, `WORK` and
+    `SPENT`. None where there is none of the name."""
+    name = {"source": source, "event_id": event_id}
+    told = day.ended(*TOLD).filter(**name)
+    if told.is_empty():
+        return None
+    costs = day.costs(*NAME, *WORK, *SPENT).filter(**name)
+    sums = costs.select(
+        pl.col(*WORK, *SPENT).sum(),
+        ns=pl.sum_horizontal(f"{kind}_ns" for kind in KINDS).sum(),
+        nano=pl.sum_horizontal(SPENT).sum(),
+    )
+    row = told.hstack(sums if len(costs) else sums.clear(1))
+    row = row.with_columns(
+        *_known("ns", "nano", *WORK, *SPENT), took_ns=pl.col("end_ns") - pl.col("received_ns")
+    )
+    return row.row(0, named=True)
+
+
+def _known(*figures: str) -> list[pl.Expr]:
+    """Nothing told of the time of what ran on a card of the rig is none of it."""
+    is_carded = pl.col("is_carded").fill_null(True)
+    return [pl.when(is_carded).then(pl.col(name).fill_null(0)) for name in figures]
+
+
+def _beside(told: pl.DataFrame, costs: pl.DataFrame) -> pl.DataFrame:
     """What was told of the attempts beside what they cost; a busy day's columns are not copied."""
-    told = day.ended(*TOLD).with_columns(ends_later=pl.lit(False))
-    costs = _costs(day).with_row_index("place")
-    if later is not None:
-        over = later.ended(*TOLD).filter(pl.col("received_ns") < day.to_ns)
-        over = over.join(costs, on=NAME, how="semi").with_columns(ends_later=pl.lit(True))
-        told = pl.concat([told, over])
-    names = costs.select("place", *NAME)
+    names = costs.select(NAME).with_row_index("place")
     place = told.select(NAME).join(names, on=NAME, how="left", maintain_order="left")["place"]
-    found = costs.drop("place", *NAME).select(pl.all().gather(place))
-    alone = costs.filter(~pl.col("place").is_in(place.drop_nulls().implode())).drop("place")
-    return pl.concat([told.hstack(found), alone], how="diagonal")
+    found = costs.drop(NAME).select(pl.all().gather(place))
+    alone = costs.filter(~names["place"].is_in(place.drop_nulls().implode()))
+    return pl.concat([told.hstack(found), alone.drop(NAME)], how="diagonal")
 
 
 def _costs(day: Day) -> pl.DataFrame:
-    """What each request took and cost in the day, on all its cards together."""
-    sums = day.costs(*NAME, *WORK, *SPENT).group_by(NAME).agg(pl.col(*WORK, *SPENT).sum())
-    return sums.with_columns(
-        ns=pl.sum_horizontal(f"{kind}_ns" for kind in KINDS), nano=pl.sum_horizontal(SPENT)
+    """What each request took (ns) and cost (nano) in the day, on all its cards together."""
+    times = [f"{kind}_ns" for kind in KINDS]
+    by_card = day.costs(*NAME, *times, *SPENT).select(
+        *NAME, ns=pl.sum_horizontal(times), nano=pl.sum_horizontal(SPENT)
     )
+    return by_card.group_by(NAME).agg(pl.col("ns", "nano").sum())
 
 
 def choices(rows: pl.DataFrame) -> dict[str, list[str]]:
@@ -87,6 +111,8 @@ def choices(rows: pl.DataFrame) -> dict[str, list[str]]:
 
 def chosen(rows: pl.DataFrame, wanted: Wanted, zone: ZoneInfo) -> pl.DataFrame:
     """The rows of `requests` that are looked at."""
+    if wanted == Wanted():
+        return rows  # a busy day is not gone through for nothing
     hour = pl.from_epoch("received_ns", "ns").dt.replace_time_zone("UTC")
     hour = hour.dt.convert_time_zone(zone.key).dt.hour()
     wall = hour.is_between(wanted.from_hour, wanted.to_hour - 1).fill_null(True)
@@ -94,32 +120,34 @@ def chosen(rows: pl.DataFrame, wanted: Wanted, zone: ZoneInfo) -> pl.DataFrame:
     labels = [
         pl.col(name).fill_null(NONE) == value for name, value in asked.items() if value is not None
     ]
-    these = rows.select(pl.all_horizontal(wall, *labels)).to_series()
-    return rows if these.all() else rows.filter(these)  # a busy day is not copied for nothing
+    return rows.filter(wall, *labels)
 
 
 def first(rows: pl.DataFrame, order: str, count: int) -> pl.DataFrame:
     """At most `count` rows of `requests`, by `ORDERS`; what is not known comes last."""
     by = {
-        "newest": pl.col("received_ns"),
-        "dearest": pl.col("nano"),
-        "longest": pl.col("took_ns"),
-        "most output": pl.col("output_tokens"),
+        "newest": "received_ns",
+        "dearest": "nano",
+        "longest": "took_ns",
+        "most output": "output_tokens",
     }[order]
-    ordered = rows.lazy().sort(by, *NAME, descending=[True, False, False], nulls_last=True)
-    return ordered.head(count).collect()  # lazily, so that the rest is not ordered
+    known = rows[by].drop_nulls()
+    if len(known) > count:  # only those that can be among them are put in order
+        rows = rows.filter(pl.col(by) >= known.top_k(count).min())
+    return rows.sort(by, *NAME, descending=[True, False, False], nulls_last=True).head(count)
 
 
 def totals(rows: pl.DataFrame) -> dict[str, Any]:
     """Rows of `requests` added up: attempts, requests (earlier tries left out) and output_tokens
     of those that ended in the day, nano of what all cost in it; None where nothing is known."""
-    ended = rows.filter(~pl.col("ends_later"))
-    return {
-        "attempts": len(ended),
-        "requests": int(ended["is_request"].sum()),
-        "output_tokens": ended.select(known_sum(pl.col("output_tokens"))).item(),
-        "nano": rows.select(known_sum(pl.col("nano"))).item(),
-    }
+    ended = ~pl.col("ends_later")
+    sums = rows.select(
+        attempts=ended.sum(),
+        requests=(ended & pl.col("is_request")).sum(),
+        output_tokens=known_sum(pl.col("output_tokens").filter(ended)),
+        nano=known_sum(pl.col("nano")),
+    )
+    return sums.row(0, named=True)
 
 
 def _named(rows: pl.DataFrame, name: str) -> pl.Series:

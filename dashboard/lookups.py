@@ -12,12 +12,13 @@ from analytics.episode import episode as around
 from analytics.one_request import Opened, opened
 from analytics.periods import Period, day_at, month_of
 from analytics.read import Ledger
-from analytics.requests import days_with_requests, requests
+from analytics.requests import choices, days_with_requests, requests
 from analytics.shelf import Shelf
 from collector.settings import Settings
 from dashboard.loaders import PAST_S, day_span
 
 KEPT_S = 60
+Listed = tuple[pl.DataFrame, dict[str, list[str]]]
 # In all of them `key` only tells the cache when the settings have changed. All raise what reading
 # a ledger may raise (`loaders.UNREADABLE`).
 
@@ -27,8 +28,8 @@ def days(settings: Settings, month: str) -> list[str]:
     return _days(repr(settings), settings, month_of(month, settings.zone))
 
 
-def of_day(settings: Settings, day: str) -> pl.DataFrame:
-    """A local day's attempts (`requests.requests`)."""
+def of_day(settings: Settings, day: str) -> Listed:
+    """A local day's attempts (`requests.requests`), and what they can be filtered by."""
     _, end_ns = day_span(settings, day)
     load = _of_past_day if end_ns < time.time_ns() else _of_day
     return load(repr(settings), settings, day)
@@ -57,19 +58,20 @@ def _days(key: str, _settings: Settings, period: Period) -> list[str]:
 
 
 @st.cache_resource(ttl=PAST_S, max_entries=2, show_spinner=False, refresh_mode="background")
-def _of_past_day(key: str, _settings: Settings, name: str) -> pl.DataFrame:
+def _of_past_day(key: str, _settings: Settings, name: str) -> Listed:
     return _requests(_settings, name)
 
 
 @st.cache_resource(ttl=KEPT_S, max_entries=1, show_spinner=False, refresh_mode="background")
-def _of_day(key: str, _settings: Settings, name: str) -> pl.DataFrame:
+def _of_day(key: str, _settings: Settings, name: str) -> Listed:
     return _requests(_settings, name)
 
 
-def _requests(settings: Settings, name: str) -> pl.DataFrame:
+def _requests(settings: Settings, name: str) -> Listed:
     begin, end = day_span(settings, name)
     (day, *later) = _shelf(settings).days(begin, day_at(end, settings.zone).to_ns)
-    return requests(day, later[0] if later else None)
+    rows = requests(day, later[0] if later else None)
+    return rows, choices(rows)
 
 
 @st.cache_resource(

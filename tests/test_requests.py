@@ -5,7 +5,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rig.ledger import SECOND, START, attempt, heartbeats, ledger, sample, settings
 
 from analytics.billing import alone, bills
@@ -19,15 +22,17 @@ from analytics.periods import day_at, month_of
 from analytics.prices.catalogue import Catalogue
 from analytics.requests import (
     NAME,
+    ORDERS,
     Wanted,
     choices,
     chosen,
     days_with_requests,
     first,
+    request,
     requests,
     totals,
 )
-from analytics.rollup import SPENT, WORK
+from analytics.rollup import KINDS, SPENT, WORK
 from analytics.shelf import Shelf
 from collector.clock import to_ns
 from collector.events import Event
@@ -77,9 +82,9 @@ def test_what_the_requests_cost_adds_up_to_the_day(tmp_path: Path) -> None:
     monday, tuesday = two_days(books)
     for day, later in ((monday, tuesday), (tuesday, None)):
         rows = requests(day, later)
-        for figure in (*WORK, *SPENT):
-            assert int(rows[figure].sum()) == int(day.work[figure].sum()), figure
-        assert int(rows["nano"].sum()) == sum(int(day.work[name].sum()) for name in SPENT)
+        spent = sum(int(day.work[name].sum()) for name in SPENT)
+        assert int(rows["ns"].sum()) == sum(int(day.work[f"{kind}_ns"].sum()) for kind in KINDS)
+        assert int(rows["nano"].sum()) == spent
     rows = {row["event_id"]: row for row in requests(monday, tuesday).iter_rows(named=True)}
     # 360 s of card A at 1,000 an hour, while c shared it for 100 s: 360 - 50 = 310 s.
     assert rows["a"]["ns"] == 310 * SECOND
@@ -92,6 +97,27 @@ def test_what_the_requests_cost_adds_up_to_the_day(tmp_path: Path) -> None:
     # What is on no card has no cost that is known.
     assert rows["lost"]["nano"] is None
     assert rows["c"]["output_tokens"] is None
+
+
+def test_one_by_name_is_its_row_and_the_parts_of_it_add_up(tmp_path: Path) -> None:
+    monday, tuesday = two_days(shelf(tmp_path, busy_evening()))
+    rows = requests(tuesday, None).vstack(requests(monday, tuesday))
+    ended = rows.filter(~pl.col("ends_later")).to_dicts()
+    assert len(ended) == 7
+    parts = dict.fromkeys((*WORK, *SPENT), 0)
+    for row in ended:
+        day = tuesday if row["event_id"] == "night" else monday
+        told = request(day, row["source"], row["event_id"])
+        assert told is not None
+        del row["ends_later"]
+        assert row.items() <= told.items()
+        for name in parts:
+            parts[name] += told[name] or 0
+        assert (told["nano"] is None) == (told["capital_nano"] is None) == (row["card"] is None)
+    for name in parts:
+        before = monday.costs().filter(event_id="night")[name].sum()
+        assert parts[name] + before == sum(day.work[name].sum() for day in (monday, tuesday)), name
+    assert request(monday, "test", "night") is None  # it ends on the next day
 
 
 def test_sums_leave_earlier_tries_and_what_ends_later_out(tmp_path: Path) -> None:
@@ -136,6 +162,25 @@ def test_the_first_rows_by_each_order(tmp_path: Path) -> None:
     # What is not known stands last.
     assert first(rows, "dearest", 9)["event_id"].to_list()[-1] == "lost"
     assert first(rows, "most output", 9)["event_id"].to_list()[-1] == "c"
+
+
+BY = {"newest": "received_ns", "dearest": "nano", "longest": "took_ns",
+      "most output": "output_tokens"}  # fmt: skip
+
+
+@given(
+    told=st.lists(st.none() | st.integers(0, 4), max_size=12),
+    order=st.sampled_from(ORDERS),
+    count=st.integers(1, 6),
+)
+def test_the_first_rows_are_those_of_all_in_order(
+    told: list[int | None], order: str, count: int
+) -> None:
+    rows = [(value, "test", f"{number:02}") for number, value in enumerate(told)]
+    frame = pl.DataFrame(rows, {BY[order]: pl.Int64, "source": pl.String, "event_id": pl.String},
+                         orient="row").sample(fraction=1, shuffle=True, seed=len(rows))  # fmt: skip
+    whole = sorted(rows, key=lambda row: (row[0] is None, -(row[0] or 0), row[2]))
+    assert first(frame, order, count).rows() == whole[:count]
 
 
 def test_days_without_any_request_are_left_out(tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ def test_without_requests_it_says_where_to_point_clients(
 
 def test_figures_are_the_days_own(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load(config)
-    rows = lookups.of_day(settings, DAY)
+    rows, _ = lookups.of_day(settings, DAY)
     shelf = Shelf(Ledger(settings.store_path()), settings, now_ns())
     span = day_at(int(rows["received_ns"].min()), settings.zone)  # type: ignore[arg-type]
     (day,) = shelf.days(span.from_ns, span.to_ns)

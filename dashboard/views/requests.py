@@ -7,7 +7,7 @@ import polars as pl
 import streamlit as st
 
 from analytics.groups import NONE, called
-from analytics.requests import ORDERS, Wanted, choices, chosen, first, totals
+from analytics.requests import ORDERS, Wanted, chosen, first, totals
 from collector.settings import Settings
 from dashboard import loaders, lookups, meanings, request_words, words
 from dashboard.palette import palette
@@ -16,6 +16,7 @@ from dashboard.views import empty, one_request
 from dashboard.views.places import four_places
 
 ROWS = 200
+Choices = dict[str, list[str]]
 OPENED, LISTED = "request", "listed"
 
 
@@ -30,7 +31,7 @@ def page(settings: Settings, month: str) -> None:
         with st.container(horizontal=True):
             day = _day(days)
             hours = st.slider("Hours", 0, 24, (0, 24), key="hours", bind="query-params", width=260)
-        show(settings, day, lookups.of_day(settings, day), hours)
+        show(settings, day, *lookups.of_day(settings, day), hours)
     except loaders.UNREADABLE as error:
         empty.unreadable(settings, error)
 
@@ -40,10 +41,16 @@ def _day(days: list[str]) -> str:
     return chosen or days[0]
 
 
-def show(settings: Settings, day: str, rows: pl.DataFrame, hours: tuple[int, int]) -> None:
+def show(
+    settings: Settings,
+    day: str,
+    rows: pl.DataFrame,
+    choices: Choices,
+    hours: tuple[int, int],
+) -> None:
     """Filters, sums and table of a day, and the opened request."""
-    currency, cards = settings.rig.currency, _cards(settings, rows)
-    looked_at = chosen(rows, _wanted(rows, cards, hours), settings.zone)
+    currency, cards = settings.rig.currency, _cards(settings, choices)
+    looked_at = chosen(rows, _wanted(choices, cards, hours), settings.zone)
     sums = totals(looked_at)
     st.markdown(f"**{words.day_name(day)}**")
     figures = (
@@ -67,18 +74,18 @@ def show(settings: Settings, day: str, rows: pl.DataFrame, hours: tuple[int, int
     _opened(settings, day, cards)
 
 
-def _cards(settings: Settings, rows: pl.DataFrame) -> dict[str, str]:
+def _cards(settings: Settings, choices: Choices) -> dict[str, str]:
     told = [engine_card for engine in settings.engines for engine_card in engine.gpus]
-    found = sorted(card for card in rows["card"].unique().to_list() if card is not None)
+    found = [card for card in choices["card"] if card != NONE]
     return loaders.card_names(settings, dict.fromkeys([*told, *found]))
 
 
-def _wanted(rows: pl.DataFrame, cards: dict[str, str], hours: tuple[int, int]) -> Wanted:
+def _wanted(choices: Choices, cards: dict[str, str], hours: tuple[int, int]) -> Wanted:
     """The filters, kept in the address."""
     asked: dict[str, Any] = {}
     named = {"card": {**cards, NONE: NOWHERE}, "status": request_words.STATUS}
     with st.container(horizontal=True):
-        for label, options in choices(rows).items():
+        for label, options in choices.items():
             asked[label] = st.selectbox(
                 label.capitalize(),
                 options,
