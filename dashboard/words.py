@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from analytics.render.rounding import in_units, three_digits
 
@@ -10,15 +10,17 @@ NANO = 1_000_000_000
 HOUR_NS = 3600 * NANO
 UNKNOWN = "unknown"
 MINUS = "\N{MINUS SIGN}"
+THREE_DIGITS = Context(prec=3, rounding=ROUND_HALF_EVEN)
 headline = three_digits  # as the report has it
 
 
 def brief(nano: int) -> str:
-    """An amount where there is little room: 4.47, 17,000, 407k, 40.6M."""
-    if abs(nano) < 100_000 * NANO:
-        return headline(nano)
-    size, sign = (1_000_000, "M") if abs(nano) >= 1_000_000 * NANO else (1_000, "k")
-    return headline(round(nano / size)) + sign
+    """An amount where there is little room: 4.47, 17,000, 407k, 1M, 40.6M, 1.23B."""
+    amount = THREE_DIGITS.create_decimal(nano).scaleb(-9)  # rounded first: 999,999 is 1M
+    for least, power, sign in ((9, 9, "B"), (6, 6, "M"), (5, 3, "k")):
+        if abs(amount) >= 10**least:
+            return _signed(f"{amount.scaleb(-power).normalize():,f}{sign}")
+    return headline(nano)
 
 
 def cents(nano: int | None, decimals: int = 2) -> str:
@@ -108,10 +110,11 @@ def count(number: int | None, noun: str = "") -> str:
     if number is None:
         return UNKNOWN
     plural = f" {noun}{'' if number == 1 else 's'}" if noun else ""
-    for size, name in ((NANO, "billion"), (1_000_000, "million")):
-        if abs(number) >= size:
-            return f"{float(f'{number / size:.3g}'):g} {name}{plural}"
-    return f"{number:,}{plural}"
+    if abs(number) < 1_000_000:
+        return f"{number:,}{plural}"
+    rounded = THREE_DIGITS.create_decimal(number)
+    power, name = (9, "billion") if abs(rounded) >= 10**9 else (6, "million")
+    return f"{rounded.scaleb(-power).normalize():,f} {name}{plural}"
 
 
 def rate(per_second: float) -> str:

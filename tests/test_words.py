@@ -80,7 +80,11 @@ def test_shares(ratio: float | None, text: str) -> None:
         (1, "1 request"),
         (41_207, "41,207 requests"),
         (78_240_000, "78.2 million requests"),
-        (999_800_000, "1000 million requests"),
+        (999_999, "999,999 requests"),
+        (1_000_000, "1 million requests"),
+        (999_400_000, "999 million requests"),
+        (999_800_000, "1 billion requests"),
+        (1_234_000_000_000, "1,230 billion requests"),
     ],
 )
 def test_counts(number: int, text: str) -> None:
@@ -183,11 +187,29 @@ def test_the_largest_step_is_told_as_its_bar_is() -> None:
         (99_949 * 10**9, "99,900"),
         (407_400 * 10**9, "407k"),
         (-40_575_727 * 10**9, "−40.6M"),
-        (1_234 * 10**15, "1,230M"),
+        (1_234 * 10**15, "1.23B"),
+        (99_949_999 * 10**6, "99,900"),
+        (99_960 * 10**9, "100k"),
+        (999_499 * 10**9, "999k"),
+        (999_999 * 10**9, "1M"),
+        (-999_999 * 10**9, "−1M"),
+        (9_996_000 * 10**9, "10M"),
+        (999_950_000 * 10**9, "1B"),
     ],
 )
 def test_large_amounts_are_brief_where_there_is_little_room(nano: int, told: str) -> None:
     assert words.brief(nano) == told
+
+
+@given(st.integers(0, 20), st.integers(-9, 9), st.sampled_from([-1, 1]))
+def test_no_brief_amount_has_a_thousand_of_its_unit(power: int, step: int, sign: int) -> None:
+    """Around each edge, by a little less than what rounds to it and more than what does not."""
+    nano = sign * (10**power + step * 10**power // 2000)
+    told = words.brief(nano).lstrip("−")
+    if told[-1] in "kMB":
+        assert 1 <= float(told[:-1]) < 1000
+    else:
+        assert float(told.replace(",", "")) < 100_000
 
 
 def test_layers_say_what_lowered_them() -> None:
