@@ -59,7 +59,7 @@ def sliders(levels: Levels, currency: str, asked: Mapping[str, float]) -> list[S
                 high=_reach(max(float(2 * price), asked.get("hardware_price", 0.0)), step),
                 step=step,
                 start=_rounded(price, step),
-                format="localized",
+                format="%,g",
             )
         )
     if kwh is not None:

@@ -13,7 +13,7 @@ import pytest
 from places import compare, cost, overview, requests, routing, settings, utilization
 from rig import month_page, walked, walked_day
 from rig.page import PATIENCE_S, forget_all
-from rig.walk import Place, expected, shown, strays
+from rig.walk import Place, expected, shown, strays, untold
 from streamlit.testing.v1 import AppTest
 
 DASHBOARD = """
@@ -38,6 +38,7 @@ def open_page(config: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def agree(at: AppTest, place: Place, told: dict[str, Any]) -> None:
     """The page shows what it should, and nothing else."""
+    assert untold(at) == []
     found, meant = shown(at, place), expected(place, told)
     assert found["metrics"] == meant["metrics"]
     assert found["sentences"] == meant["sentences"]

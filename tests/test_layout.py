@@ -108,6 +108,22 @@ def test_the_charts_know_nothing_of_the_page():
     assert "streamlit" not in imports(ROOT / "dashboard/charts.py")
 
 
+def test_numbers_of_tables_have_the_separators_of_all_others():
+    """A comma whatever the browser's language is, as in sentences; ratios alone are percentages."""
+    formats = {
+        word.value.value
+        for path in modules
+        if name(path).startswith("dashboard/views/")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", getattr(node.func, "id", "")) in ("NumberColumn", "number")
+        for word in node.keywords
+        if word.arg == "format" and isinstance(word.value, ast.Constant)
+    }
+    assert {"%,d", "%,.2f"} <= formats
+    assert {each for each in formats if not re.fullmatch(r"%,(d|\.\df)|percent", each)} == set()
+
+
 def test_modules_stay_short():
     lengths = {name(p): len(p.read_text(encoding="utf-8").splitlines()) for p in modules}
     assert {file: lines for file, lines in lengths.items() if lines > LINES_MAX} == {}

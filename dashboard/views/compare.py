@@ -136,11 +136,11 @@ def bills(found: dict[str, Any], sheet: dict[str, Any], colours: Palette) -> Non
         | {"not priced": [entry["unpriced_requests"] for entry in found["sheets"]]}
     )
     config: Any = {
-        title: st.column_config.NumberColumn(title, format="%.2f", help=meaning)
+        title: st.column_config.NumberColumn(title, format="%,.2f", help=meaning)
         for title, _, meaning in columns
     }
     config["not priced"] = st.column_config.NumberColumn(
-        "requests not priced", format="localized", help=meanings.UNPRICED
+        "requests not priced", format="%,d", help=meanings.UNPRICED
     )
     st.dataframe(frame, hide_index=True, column_config=config, placeholder=words.UNKNOWN)
 

@@ -137,7 +137,7 @@ def figures(
     config: dict[str, Any] = {by: st.column_config.TextColumn(by)}
     for name, (_, meaning) in columns.items():
         title = f"{name}, {month['currency']}" if name in money else name
-        shown = "%.2f" if frame[name].dtype == pl.Float64 else "localized"
+        shown = "%,.2f" if frame[name].dtype == pl.Float64 else "%,d"
         config[name] = st.column_config.NumberColumn(title, format=shown, help=meaning)
     st.dataframe(
         frame,

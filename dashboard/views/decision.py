@@ -28,10 +28,10 @@ def _decision(told: dict[str, Any], places: Iterator[Any]) -> None:
             hide_index=True,
             column_config={
                 "was": st.column_config.TextColumn(" "),
-                "hit": number("cached, tokens", format="localized", help=meanings.PREDICTED),
-                "pending": number("pending, tokens", format="localized", help=meanings.PENDING),
-                "in flight": number("in flight", format="localized", help=meanings.IN_FLIGHT),
-                "estimate": number("first token, s", format="%.2f", help=meanings.ESTIMATE),
+                "hit": number("cached, tokens", format="%,d", help=meanings.PREDICTED),
+                "pending": number("pending, tokens", format="%,d", help=meanings.PENDING),
+                "in flight": number("in flight", format="%,d", help=meanings.IN_FLIGHT),
+                "estimate": number("first token, s", format="%,.2f", help=meanings.ESTIMATE),
             },
             placeholder=words.UNKNOWN,
         )
@@ -54,8 +54,8 @@ def _misses(found: Opened, currency: str) -> None:
         decision_words.misses(found.misses),
         hide_index=True,
         column_config={
-            "tokens": st.column_config.NumberColumn("tokens", format="localized"),
-            "cost": st.column_config.NumberColumn(f"cost, {currency}", format="%.6f"),
+            "tokens": st.column_config.NumberColumn("tokens", format="%,d"),
+            "cost": st.column_config.NumberColumn(f"cost, {currency}", format="%,.6f"),
         },
         width=560,
     )

@@ -60,8 +60,8 @@ def _table(
         on_select=_ticked,
         selection_mode="single-row",
         column_config={
-            "waited": number("requests waited", format="localized"),
-            "cost": number(f"cost, {currency}", format="%.4f", help=meanings.HERDING),
+            "waited": number("requests waited", format="%,d"),
+            "cost": number(f"cost, {currency}", format="%,.4f", help=meanings.HERDING),
         },
     )
     st.caption(

@@ -93,7 +93,7 @@ def _money(attempt: dict[str, Any], currency: str) -> None:
     kinds = request_words.kinds(attempt)
     if not kinds.is_empty():
         config = {
-            "cost": st.column_config.NumberColumn(f"cost, {currency}", format="%.6f"),
+            "cost": st.column_config.NumberColumn(f"cost, {currency}", format="%,.6f"),
             "card time": st.column_config.TextColumn("card time", help=meanings.CARD_TIME),
         }
         st.dataframe(kinds, hide_index=True, column_config=config, width=460)
@@ -117,7 +117,7 @@ def _bills(bills: list[dict[str, Any]], currency: str) -> None:
         | {"why not": pl.Series([bill["why"] or "" for bill in bills], dtype=pl.String)}
     )
     config: Any = {
-        title: st.column_config.NumberColumn(f"{title}, {currency}", format="%.6f", help=meaning)
+        title: st.column_config.NumberColumn(f"{title}, {currency}", format="%,.6f", help=meaning)
         for title, _, meaning in columns
     }
     if not any(bill["why"] for bill in bills):

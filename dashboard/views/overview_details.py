@@ -55,11 +55,11 @@ def elsewhere(month: dict[str, Any]) -> None:
         | {"not priced": [sheet["unpriced_requests"] for sheet in month["compare"]]}
     )
     config: Any = {
-        title: st.column_config.NumberColumn(title, format="%.2f", help=meaning)
+        title: st.column_config.NumberColumn(title, format="%,.2f", help=meaning)
         for title, _, meaning in columns
     }
     config["not priced"] = st.column_config.NumberColumn(
-        "requests not priced", format="localized", help=meanings.UNPRICED
+        "requests not priced", format="%,d", help=meanings.UNPRICED
     )
     st.dataframe(frame, hide_index=True, column_config=config, placeholder=words.UNKNOWN)
 
@@ -71,6 +71,7 @@ def groups(month: dict[str, Any]) -> None:
         return
     currency = month["currency"]
     st.subheader("Who used it", anchor=False)
+    st.markdown("For what and whom the rig worked, and their share of what it cost.")
     kind = st.segmented_control(
         "Group by", list(kinds), default="Models", key="group", label_visibility="collapsed"
     )
@@ -101,10 +102,10 @@ def groups(month: dict[str, Any]) -> None:
         height="auto" if frame.height <= 10 else 388,
         column_config={
             "name": st.column_config.TextColumn(kind or "Models"),
-            "requests": number("requests", format="localized", help=meanings.GROUPS_REQUESTS),
-            "output": number("output tokens", format="localized", help=meanings.OUTPUT),
-            "busy": number(f"busy cost, {currency}", format="%.2f", help=meanings.GROUPS_BUSY),
-            "full": number(f"full cost, {currency}", format="%.2f", help=meanings.GROUPS_FULL),
+            "requests": number("requests", format="%,d", help=meanings.GROUPS_REQUESTS),
+            "output": number("output tokens", format="%,d", help=meanings.OUTPUT),
+            "busy": number(f"busy cost, {currency}", format="%,.2f", help=meanings.GROUPS_BUSY),
+            "full": number(f"full cost, {currency}", format="%,.2f", help=meanings.GROUPS_FULL),
         },
     )
 

@@ -108,6 +108,10 @@ def _table(listed: pl.DataFrame, cards: dict[str, str], settings: Settings) -> N
     st.session_state[LISTED] = [request_words.name_of(row) if not row["ends_later"] else None
                                 for row in listed.iter_rows(named=True)]  # fmt: skip
     number, currency = st.column_config.NumberColumn, settings.rig.currency
+    st.caption(
+        "What each request took and cost. Tick a row to open it; by keyboard, Shift and Space "
+        "tick it."
+    )
     st.dataframe(
         request_words.table(listed, cards, settings.zone),
         hide_index=True,
@@ -117,14 +121,13 @@ def _table(listed: pl.DataFrame, cards: dict[str, str], settings: Settings) -> N
         selection_mode="single-row",
         placeholder=words.UNKNOWN,
         column_config={
-            "took": number("took, s", format="%.1f", help=meanings.TOOK),
-            "input": number("input tokens", format="localized"),
-            "cached": number("of it cached", format="localized", help=meanings.CACHED),
-            "output": number("output tokens", format="localized", help=meanings.GENERATED),
-            "cost": number(f"cost, {currency}", format="%.5f", help=meanings.REQUEST_COST),
+            "took": number("took, s", format="%,.1f", help=meanings.TOOK),
+            "input": number("input tokens", format="%,d"),
+            "cached": number("of it cached", format="%,d", help=meanings.CACHED),
+            "output": number("output tokens", format="%,d", help=meanings.GENERATED),
+            "cost": number(f"cost, {currency}", format="%,.5f", help=meanings.REQUEST_COST),
         },
     )
-    st.caption("Tick a row to open it; by keyboard, Shift and Space tick it.")
 
 
 def _open() -> None:

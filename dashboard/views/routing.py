@@ -162,16 +162,16 @@ def causes(month: dict[str, Any], names: dict[str, str], colours: Palette) -> No
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         "why": st.column_config.TextColumn("why computed"),
-        "tokens": number("tokens", format="localized"),
-        "requests": number("requests", format="localized"),
-        "ns": number("card time, h", format="%.3f"),
+        "tokens": number("tokens", format="%,d"),
+        "requests": number("requests", format="%,d"),
+        "ns": number("card time, h", format="%,.3f"),
     }
     for card in misses["by_card"]:
         own = [card["causes"][row["cause"]] for row in rows]
         costs = [None if sums is None else sums["cost_nano"] / words.NANO for sums in own]
         columns[card["name"]] = pl.Series(costs, dtype=pl.Float64)
         name = names.get(card["name"], card["name"])
-        config[card["name"]] = number(f"{name}, {currency}", format="%.4f")
+        config[card["name"]] = number(f"{name}, {currency}", format="%,.4f")
     st.dataframe(
         pl.DataFrame(columns), hide_index=True, column_config=config, placeholder=words.UNKNOWN
     )
@@ -180,6 +180,10 @@ def causes(month: dict[str, Any], names: dict[str, str], colours: Palette) -> No
 def policies(told: dict[str, Any]) -> None:
     """Every policy's reasons with what came of them."""
     st.subheader("By reason", anchor=False, help=meanings.POLICIES)
+    st.markdown(
+        "What each policy decided and why: the tokens it believed to be cached, those that were, "
+        "and how often another card might have been quicker."
+    )
     rows = [
         {"policy": policy["name"], "reason": reason["name"], **reason}
         for policy in told["by_policy"]
@@ -201,7 +205,7 @@ def policies(told: dict[str, Any]) -> None:
         ),
         hide_index=True,
         column_config={
-            name: number(title, format="localized", help=meaning)
+            name: number(title, format="%,d", help=meaning)
             for name, (title, meaning) in figures.items()
         },
         placeholder=words.UNKNOWN,

@@ -180,15 +180,15 @@ def _beside(
     number = st.column_config.NumberColumn
     columns: dict[str, Any] = {
         "scenario": st.column_config.TextColumn("scenario"),
-        "hours": number("hours a day", format="%.2f", help=scenario_meanings.IF_HOURS),
+        "hours": number("hours a day", format="%,.2f", help=scenario_meanings.IF_HOURS),
         "hardware": number(
-            f"hardware, {currency}", format="%.2f", help=scenario_meanings.IF_HARDWARE
+            f"hardware, {currency}", format="%,.2f", help=scenario_meanings.IF_HARDWARE
         ),
-        "kwh": number(f"a kWh, {currency}", format="%.3f", help=scenario_meanings.IF_KWH),
-        "price": number(f"{currency} per million", format="%.2f", help=scenario_meanings.IF_PRICE),
-        "cost": number(f"cost, {currency}", format="%.2f", help=meanings.COST),
-        "bill": number(f"API bill, {currency}", format="%.2f", help=meanings.API),
-        "saved": number(f"saved, {currency}", format="%.2f", help=scenario_meanings.IF_SAVED),
+        "kwh": number(f"a kWh, {currency}", format="%,.3f", help=scenario_meanings.IF_KWH),
+        "price": number(f"{currency} per million", format="%,.2f", help=scenario_meanings.IF_PRICE),
+        "cost": number(f"cost, {currency}", format="%,.2f", help=meanings.COST),
+        "bill": number(f"API bill, {currency}", format="%,.2f", help=meanings.API),
+        "saved": number(f"saved, {currency}", format="%,.2f", help=scenario_meanings.IF_SAVED),
         "even": st.column_config.TextColumn("even at hours a day", help=scenario_meanings.IF_EVEN),
     }
     rows = [scenario_words.row(name, figures) for name, figures in told.items()]

@@ -162,7 +162,7 @@ def _column(setting: Setting, currency: str) -> Any:
     if setting.type == "date":
         return st.column_config.DateColumn(label, help=setting.help, format="YYYY-MM-DD")
     if setting.type == "whole number":
-        return st.column_config.NumberColumn(label, help=setting.help, format="localized")
+        return st.column_config.NumberColumn(label, help=setting.help, format="%,d")
     if setting.type.startswith("list of"):
         return st.column_config.ListColumn(label, help=setting.help)
     # Amounts and shares stay the text that they are in the file: no digit is rounded away.
@@ -232,6 +232,7 @@ def history(version: Version) -> None:
     if not records:
         return
     st.subheader("Changes", anchor=False, help=meanings.CHANGES)
+    st.markdown("What was changed on this page, the newest first.")
     zone = version.settings.zone
     rows = [
         (record.at.astimezone(zone).strftime("%Y-%m-%d %H:%M"), record.what) for record in records

@@ -158,6 +158,7 @@ def cards(month: dict[str, Any], names: dict[str, str]) -> None:
     """Every card's hours by state, its layers and its cost; and all figures as a file."""
     groups = month["groups"]["card"]
     st.subheader("Every card", anchor=False, help=meanings.EVERY_CARD)
+    st.markdown("How each card passed its hours, what the three layers left, and what it cost.")
     shown = [state for state in STATES if month["states_ns"][state]]
     ratios = ("hours", "occupancy", "throughput")
     columns: dict[str, list[Any]] = {"card": [names[group["name"]] for group in groups]}
@@ -169,14 +170,14 @@ def cards(month: dict[str, Any], names: dict[str, str]) -> None:
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         f"{state}_h": number(
-            f"{STATE_WORDS[state]}, h", format="%.2f", help=meanings.STATES[state].capitalize()
+            f"{STATE_WORDS[state]}, h", format="%,.2f", help=meanings.STATES[state].capitalize()
         )
         for state in shown
     }
     helps = (meanings.HOURS, meanings.OCCUPANCY, meanings.THROUGHPUT)
     for ratio, meaning in zip(ratios, helps, strict=True):
         config[ratio] = number(ratio, format="percent", help=meaning)
-    config["cost"] = number(f"cost, {month['currency']}", format="%.2f", help=meanings.CARD_COST)
+    config["cost"] = number(f"cost, {month['currency']}", format="%,.2f", help=meanings.CARD_COST)
     frame = pl.DataFrame(columns, strict=False)
     st.dataframe(frame, hide_index=True, column_config=config, placeholder=words.UNKNOWN)
     st.download_button(

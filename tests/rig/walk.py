@@ -97,6 +97,19 @@ def shown(at: AppTest, place: Place) -> dict[str, Any]:
     }
 
 
+def untold(at: AppTest) -> list[str]:
+    """The headings under which a chart or a table stands before any sentence."""
+    heading, told, found = "", False, []
+    for each in _elements(at._tree):
+        if each.type == "subheader":
+            heading, told = each.value, False
+        elif each.type in WRITTEN:
+            told = told or each.value.rstrip().endswith((".", ":"))
+        elif each.type in ("dataframe", "table", "vega_lite_chart") and not told:
+            found.append(heading)
+    return found
+
+
 def strays(shown: set[Figures], meant: set[Figures]) -> list[dict[str, Any]]:
     """What a chart draws or tells of no row that it should, and the rows it does not tell whole.
 
