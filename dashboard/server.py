@@ -8,7 +8,7 @@ from typing import Final
 import streamlit
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 from streamlit.starlette import App
 
@@ -16,6 +16,7 @@ from dashboard import pace
 from dashboard.code_cache import KeptCode
 from dashboard.pages import PAGES
 from dashboard.table_ink import TableInk
+from dashboard.unfound import Unfound
 
 STATIC: Final = Path(streamlit.__file__).with_name("static")
 INDEX: Final = STATIC / "index.html"
@@ -38,6 +39,11 @@ async def page(_request: Request) -> HTMLResponse:
     return HTMLResponse(f"{head}{found}{HERE}{rest}", headers={"Cache-Control": "no-cache"})
 
 
+async def at_the_root(request: Request) -> RedirectResponse:
+    """The first page, which the client knows at the root alone, asked for by its name."""
+    return RedirectResponse(f"./?{request.url.query}".rstrip("?"))
+
+
 @cache
 def preloads() -> str:
     """Links by which the browser loads the code of the first elements while the client starts."""
@@ -56,6 +62,9 @@ def preloads() -> str:
 
 app = App(
     Path(__file__).with_name("app.py"),
-    routes=[Route(f"/{name}", page) for name in ("", *PAGES)],
-    middleware=[Middleware(KeptCode), Middleware(TableInk)],
+    routes=[
+        Route(f"/{PAGES[0]}", at_the_root),
+        *(Route(f"/{name}", page) for name in ("", *PAGES[1:])),
+    ],
+    middleware=[Middleware(KeptCode), Middleware(TableInk), Middleware(Unfound)],
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 import streamlit as st
@@ -65,6 +66,31 @@ def test_tables_are_given_with_an_ink_for_unknown_cells_that_can_be_read(
     assert "immutable" in told.headers["cache-control"]
     assert told.text.count("textLight:e.colors.fadedText70") == 1
     assert "textLight:e.colors.fadedText40" not in told.text
+
+
+@pytest.mark.parametrize(
+    ("address", "home"),
+    [("/nothing", "./"), ("/nothing?month=2026-10", "./"), ("/cost/nothing", "../"),
+     ("/index.html", "./"), ("/static/js/none.js", "../../")],
+)  # fmt: skip
+def test_an_unknown_address_is_told_so_and_leads_to_the_overview(
+    client: TestClient, address: str, home: str
+) -> None:
+    told = client.get(address)
+    assert told.status_code == 404
+    assert "none of rigledger's pages" in told.text
+    assert f'<a href="{home}">Overview</a>' in told.text
+    assert "<script" not in told.text
+    assert urljoin(f"http://localhost{address}", home) == "http://localhost/"
+    assert client.get("/_stcore/health").text == "ok"
+    assert client.get("/favicon.png").headers["content-type"] == "image/png"
+
+
+@pytest.mark.parametrize("query", ["", "?month=2026-10&sheet=a%20b"])
+def test_the_overview_by_its_name_is_found_at_the_root(client: TestClient, query: str) -> None:
+    told = client.get(f"/overview{query}", follow_redirects=False)
+    assert told.status_code == 307
+    assert told.headers["location"] == f"./{query}"
 
 
 @pytest.fixture
