@@ -222,4 +222,5 @@ def test_every_page_of_a_small_crowd_is_opened_and_drawn_again(tmp_path: Path) -
         each = re.findall(r"(\w+) [\d.]+(?=[,;])", found.notes.removeprefix("the slowest of "))
         assert each == list(PAGES)
         assert found.value > 0
+        assert ("the first words within" in found.notes) == (found is first)
         assert "40 requests; the server held at most" in found.notes
