@@ -40,7 +40,7 @@ def _plain(what: str, line: _Line) -> str | None:
         return _table_twice(header[1], header[2], line)
     if pair and what.startswith("Cannot overwrite"):
         return f"{pair[1]} stands twice in its table; keep one of them"
-    if pair and what.startswith(("Invalid value", "Expected newline")):
+    if pair and what.startswith(("Invalid value", "Invalid date", "Expected newline")):
         return _value(pair[1], pair[2])
     if what.startswith("Illegal character '\\n'"):
         return "a quote is opened and not closed; close it on the same line"
@@ -61,6 +61,8 @@ def _value(key: str, value: str) -> str | None:
         return f"nothing stands behind {key} =; write its value, or take the line out"
     if value[0] in "\"'[{":
         return None
+    if re.match(r"\d+-\d+-\d+", value):
+        return f"{value} is no date; write one that exists as YYYY-MM-DD, like 2026-10-01"
     if value[0].isdigit():
         return f"{value} is no number; write a number without its unit, and all else in quotes"
     return f'{value} stands without quotes; put text in quotes, like {key} = "{value}"'

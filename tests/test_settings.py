@@ -289,6 +289,8 @@ def test_two_taps_on_one_port_name_each_other(write):
         ("[rig]\nname = \n", "2: nothing stands behind name =; write its value"),
         ("[rig]\nname = desk # x\n", '2: desk stands without quotes; .* like name = "desk"$'),
         ("[electricity]\nhost_watts = 90 W\n", "2: 90 W is no number; .* without its unit"),
+        ("[rig]\nx = 2026-02-30\n", "2: 2026-02-30 is no date; write one .* YYYY-MM-DD"),
+        ("[rig]\nx = 2026-1-5\n", "2: 2026-1-5 is no date; write one .* YYYY-MM-DD"),
         ("[rig]\n\n[rig]\n", r"3: \[rig\] stands here for the second time; .* of line 1$"),
         ("[[taps]]\n[taps]\n", r"2: .* write \[\[taps\]\] with two brackets$"),
         ("[taps]\nx = 1\n[[taps]]\n", r"3: .* \[\[taps\]\] with two brackets in line 1 too$"),
