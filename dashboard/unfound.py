@@ -55,7 +55,8 @@ def page(path: str) -> HTMLResponse:
     return HTMLResponse(
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>rigledger</title><style>{STYLE}</style><main><p><b>rigledger</b></p>"
+        '<title>rigledger</title><link rel="icon" href="data:,">'
+        f"<style>{STYLE}</style><main><p><b>rigledger</b></p>"
         "<h1>No such page</h1><p>This address is none of rigledger's pages. "
         f'All of them are found from the <a href="{home}">Overview</a>.</p></main></html>',
         status_code=404,

@@ -81,6 +81,8 @@ def test_an_unknown_address_is_told_so_and_leads_to_the_overview(
     assert "none of rigledger's pages" in told.text
     assert f'<a href="{home}">Overview</a>' in told.text
     assert "<script" not in told.text
+    # It asks for nothing else, an icon neither.
+    assert re.findall(r'(?:href|src)="([^"]+)"', told.text) == ["data:,", home]
     assert urljoin(f"http://localhost{address}", home) == "http://localhost/"
     assert client.get("/_stcore/health").text == "ok"
     assert client.get("/favicon.png").headers["content-type"] == "image/png"
