@@ -47,17 +47,22 @@ def requests(day: Day, later: Day | None) -> pl.DataFrame:
     attempt ran on no card that the books know.
     """
     costs = _costs(day)
+    rows = _beside(_told(day, later, costs), costs)
+    return rows.with_columns(
+        *_known("ns", "nano"),
+        ends_later=pl.col("ends_later").fill_null(True),
+        took_ns=pl.col("end_ns") - pl.col("received_ns"),
+    )
+
+
+def _told(day: Day, later: Day | None, costs: pl.DataFrame) -> pl.DataFrame:
+    """What was told of the attempts that ended in the day or worked in it, in order."""
     told = day.ended(*LISTED).with_columns(ends_later=pl.lit(False))
     if later is not None:
         over = later.ended(*LISTED).filter(pl.col("received_ns") < day.to_ns)
         over = over.join(costs, on=NAME, how="semi").with_columns(ends_later=pl.lit(True))
         told = pl.concat([told, over])
-    rows = _beside(told, costs)
-    return rows.with_columns(
-        *_known("ns", "nano"),
-        ends_later=pl.col("ends_later").fill_null(True),
-        took_ns=pl.col("end_ns") - pl.col("received_ns"),
-    ).sort("received_ns", *NAME)
+    return told.sort("received_ns", *NAME)
 
 
 def request(day: Day, source: str, event_id: str) -> dict[str, Any] | None:
@@ -92,7 +97,8 @@ def _beside(told: pl.DataFrame, costs: pl.DataFrame) -> pl.DataFrame:
     place = told.select(NAME).join(names, on=NAME, how="left", maintain_order="left")["place"]
     found = costs.drop(NAME).select(pl.all().gather(place))
     alone = costs.filter(~names["place"].is_in(place.drop_nulls().implode()))
-    return pl.concat([told.hstack(found), alone.drop(NAME)], how="diagonal")
+    rows = told.hstack(found)
+    return rows if alone.is_empty() else pl.concat([alone.drop(NAME), rows], how="diagonal")
 
 
 def _costs(day: Day) -> pl.DataFrame:

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SERVER = Path(__file__).with_name("server.py")
 
-# Polars keeps what it has freed for a while: after a busy day was opened, some hundreds of MB.
+# Polars keeps what it has freed for a while: after a busy day was opened, some hundreds of MB. Its
+# own wish, which it leaves to the processes started after its import, is nobody's choice.
 GIVE_BACK = ("_RJEM_MALLOC_CONF", "narenas:2,dirty_decay_ms:0,muzzy_decay_ms:0")
+POLARS_OWN = "dirty_decay_ms:500,muzzy_decay_ms:1000"
 
 # What the server is told, on the command line, since a wheel carries no .streamlit/ folder.
 # The same values stand in .streamlit/config.toml for those who start the pages by hand.
@@ -72,7 +74,9 @@ def run_dashboard(args: argparse.Namespace) -> int:
         )
         return 2
     print(f"dashboard on http://{settings.dashboard.listen}", flush=True)
-    os.environ.setdefault(*GIVE_BACK)
+    name, value = GIVE_BACK
+    if os.environ.get(name, POLARS_OWN) == POLARS_OWN:
+        os.environ[name] = value
     # The server takes over this process: whoever started or stops us reaches it directly.
     os.execv(sys.executable, command(settings, args.config, args.log_level))  # noqa: S606
 
