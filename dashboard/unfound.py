@@ -13,6 +13,8 @@ from dashboard.pages import PAGES
 from dashboard.palette import DARK, FONT, LIGHT
 
 KNOWN: Final = {"/", *(f"/{name}" for name in PAGES)}
+# What Streamlit gives by its own name may be HTML, too: a report that is saved.
+GIVEN: Final = ("/media/", "/_stcore/", "/component/")
 STYLE: Final = (
     ":root { color-scheme: light dark }"
     f"body {{ font: 1rem/1.6 {FONT}; max-width: 36rem; margin: 4.25rem auto; padding: 0 1rem;"
@@ -31,7 +33,8 @@ class Unfound:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["path"] in KNOWN:
+        is_other = scope["type"] != "http" or scope["path"].startswith(GIVEN)
+        if is_other or scope["path"] in KNOWN:
             await self._app(scope, receive, send)
             return
         is_client = False

@@ -13,10 +13,13 @@ import streamlit as st
 from playwright.sync_api import BrowserContext, sync_playwright
 from rig.browser import ARGS, served
 from rig.ports import free_port
+from starlette.responses import HTMLResponse
 from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from dashboard import code_cache, pace, server, table_ink
 from dashboard.pages import PAGES
+from dashboard.unfound import Unfound
 from dashboard.views import first
 
 
@@ -86,6 +89,15 @@ def test_an_unknown_address_is_told_so_and_leads_to_the_overview(
     assert urljoin(f"http://localhost{address}", home) == "http://localhost/"
     assert client.get("/_stcore/health").text == "ok"
     assert client.get("/favicon.png").headers["content-type"] == "image/png"
+
+
+def test_a_report_that_is_saved_is_given_as_it_is() -> None:
+    async def report(scope: Scope, receive: Receive, send: Send) -> None:
+        await HTMLResponse("a report")(scope, receive, send)
+
+    asked = TestClient(Unfound(report))
+    assert asked.get("/media/0f1e.html").text == "a report"
+    assert asked.get("/medial").status_code == 404
 
 
 @pytest.mark.parametrize("query", ["", "?month=2026-10&sheet=a%20b"])
