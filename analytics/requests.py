@@ -96,9 +96,9 @@ def _beside(told: pl.DataFrame, costs: pl.DataFrame) -> pl.DataFrame:
     names = costs.select(NAME).with_row_index("place")
     place = told.select(NAME).join(names, on=NAME, how="left", maintain_order="left")["place"]
     found = costs.drop(NAME).select(pl.all().gather(place))
-    alone = costs.filter(~names["place"].is_in(place.drop_nulls().implode()))
     rows = told.hstack(found)
-    return rows if alone.is_empty() else pl.concat([alone.drop(NAME), rows], how="diagonal")
+    alone = costs.filter(~names["place"].is_in(place.drop_nulls().implode())).sort(NAME)
+    return rows if alone.is_empty() else pl.concat([alone, rows], how="diagonal")
 
 
 def _costs(day: Day) -> pl.DataFrame:

@@ -61,7 +61,7 @@ def _value(key: str, value: str) -> str | None:
         return f"nothing stands behind {key} =; write its value, or take the line out"
     if value[0] in "\"'[{":
         return None
-    if re.match(r"\d+-\d+-\d+", value):
+    if re.fullmatch(r"\d{4}-\d+-\d+", value):
         return f"{value} is no date; write one that exists as YYYY-MM-DD, like 2026-10-01"
     if value[0].isdigit():
         return f"{value} is no number; write a number without its unit, and all else in quotes"

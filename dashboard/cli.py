@@ -75,7 +75,7 @@ def run_dashboard(args: argparse.Namespace) -> int:
         return 2
     print(f"dashboard on http://{settings.dashboard.listen}", flush=True)
     name, value = GIVE_BACK
-    if os.environ.get(name, POLARS_OWN) == POLARS_OWN:
+    if not os.environ.get(name, "").replace(POLARS_OWN, "").strip(","):
         os.environ[name] = value
     # The server takes over this process: whoever started or stops us reaches it directly.
     os.execv(sys.executable, command(settings, args.config, args.log_level))  # noqa: S606

@@ -41,7 +41,8 @@ async def page(_request: Request) -> HTMLResponse:
 
 async def at_the_root(request: Request) -> RedirectResponse:
     """The first page, which the client knows at the root alone, asked for by its name."""
-    return RedirectResponse(f"./?{request.url.query}".rstrip("?"))
+    query = request.url.query
+    return RedirectResponse(f"./?{query}" if query else "./")
 
 
 @cache

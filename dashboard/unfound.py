@@ -8,6 +8,7 @@ from typing import Final
 
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import get_option
 
 from dashboard.pages import PAGES
 from dashboard.palette import DARK, FONT, LIGHT
@@ -34,7 +35,8 @@ class Unfound:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         is_other = scope["type"] != "http" or scope["path"].startswith(GIVEN)
-        if is_other or scope["path"] in KNOWN:
+        # Beneath a path of one's own only Streamlit knows which addresses are pages.
+        if is_other or scope["path"] in KNOWN or get_option("server.baseUrlPath"):
             await self._app(scope, receive, send)
             return
         is_client = False

@@ -72,14 +72,16 @@ def test_cards_go_by_their_engines_names() -> None:
     assert list(names.values()) == ["left", "wide", "wide c", "dddddddd"]
 
 
-@pytest.mark.parametrize("own", [None, "that of Polars", "narenas:9"])
+@pytest.mark.parametrize("own", [None, "that of Polars", "that of Polars, twice", "narenas:9"])
 def test_the_server_runs_under_what_gives_memory_back(tmp_path: Path, own: str | None) -> None:
     """The process itself, after it has become the server; who has set it has chosen otherwise, but
     not where a process that knows Polars has started it."""
     name, value = cli.GIVE_BACK
     expected = own if own == "narenas:9" else value
     if own == "that of Polars":
-        own = left_by_polars(name)
+        own = left_by_polars(name, {})
+    elif own == "that of Polars, twice":
+        own = left_by_polars(name, {name: left_by_polars(name, {})})
     config = tmp_path / "rigledger.toml"
     config.write_text(f'[dashboard]\nlisten = "127.0.0.1:{free_port()}"\n')
     environment = {key: told for key, told in os.environ.items() if key != name}
@@ -98,14 +100,14 @@ def test_the_server_runs_under_what_gives_memory_back(tmp_path: Path, own: str |
     assert f"{name}={expected}".encode() in told
 
 
-def left_by_polars(name: str) -> str:
-    """What its import leaves in the environment."""
-    found = subprocess.run(
+def left_by_polars(name: str, found: dict[str, str]) -> str:
+    """What its import leaves in the environment beside what it finds there."""
+    told = subprocess.run(
         [sys.executable, "-P", "-c", f"import os, polars; print(os.environ[{name!r}])"],
-        env={key: told for key, told in os.environ.items() if key != name},
+        env={key: value for key, value in os.environ.items() if key != name} | found,
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return found.stdout.strip()
+    return told.stdout.strip()
 
 
 def test_polars_takes_what_gives_memory_back() -> None:

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from dashboard import code_cache, pace, server, table_ink
+from dashboard import code_cache, pace, server, table_ink, unfound
 from dashboard.pages import PAGES
 from dashboard.unfound import Unfound
 from dashboard.views import first
@@ -100,7 +100,13 @@ def test_a_report_that_is_saved_is_given_as_it_is() -> None:
     assert asked.get("/medial").status_code == 404
 
 
-@pytest.mark.parametrize("query", ["", "?month=2026-10&sheet=a%20b"])
+def test_beneath_a_path_of_ones_own_all_is_given_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfound, "get_option", {"server.baseUrlPath": "ledger"}.get)
+    asked = TestClient(Unfound(HTMLResponse("a page")))
+    assert asked.get("/ledger/cost").text == "a page"
+
+
+@pytest.mark.parametrize("query", ["", "?month=2026-10&sheet=a%20b", "?sheet=x?"])
 def test_the_overview_by_its_name_is_found_at_the_root(client: TestClient, query: str) -> None:
     told = client.get(f"/overview{query}", follow_redirects=False)
     assert told.status_code == 307

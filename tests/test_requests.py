@@ -120,6 +120,18 @@ def test_one_by_name_is_its_row_and_the_parts_of_it_add_up(tmp_path: Path) -> No
     assert request(monday, "test", "night") is None  # it ends on the next day
 
 
+def test_what_ends_in_no_day_that_is_told_has_its_name_and_comes_first(tmp_path: Path) -> None:
+    end = MIDNIGHT + 720
+    late = [
+        attempt(name, MIDNIGHT - 360, end, card, ttft_ns=SECOND)
+        for name, card in (("night3", "B"), ("night1", "A"), ("night2", "B"))
+    ]
+    monday, _ = two_days(shelf(tmp_path, [*late, *busy_evening()]))
+    rows = requests(monday, None)
+    assert rows["event_id"].to_list()[:4] == ["night", "night1", "night2", "night3"]
+    assert rows["ends_later"].to_list() == [True] * 4 + [False] * (len(rows) - 4)
+
+
 def test_sums_leave_earlier_tries_and_what_ends_later_out(tmp_path: Path) -> None:
     monday, tuesday = two_days(shelf(tmp_path, busy_evening()))
     rows = requests(monday, tuesday)
