@@ -7,6 +7,14 @@ from dashboard.calendars import WEEKDAYS
 from dashboard.palette import STATE_WORDS, STATES
 from dashboard.sentences import plain
 
+# Why hours are not active, by the state that most of them were in.
+AWAY = {
+    "idle": "the rig waits for its owner",
+    "other": "the cards work for something else",
+    "off": "the rig is off",
+    "unknown": "nobody witnessed what the cards did",
+}
+
 
 def answer(month: dict[str, Any]) -> str:
     """What stood idle, in card time, and what the layers lose most by."""
@@ -26,7 +34,7 @@ def dearest(month: dict[str, Any]) -> str:
         return "No output tokens in this period, so no layer has a price."
     worst = max(layers, key=lambda layer: layer["lost_nano_per_mtok"])
     why = {
-        "hours": "the rig waits for its owner",
+        "hours": AWAY[max(AWAY, key=lambda state: month["states_ns"][state])],
         "occupancy": "cards stand ready or stranded within active hours",
         "throughput": "requests run below the speed that the cards can reach",
     }[worst["name"]]

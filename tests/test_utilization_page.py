@@ -239,3 +239,20 @@ def luminance(colour: str) -> float:
         for c in (byte / 255 for byte in bytes.fromhex(colour[1:]))
     ]
     return sum(w * part for w, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [("idle", "waits for its owner"), ("other", "something else"), ("off", "is off"),
+     ("unknown", "nobody witnessed")],
+)  # fmt: skip
+def test_hours_are_lost_to_what_they_were(state: str, why: str) -> None:
+    month = {
+        "states_ns": dict.fromkeys(STATES, 2) | {"busy": 9, state: 3},
+        "layers": {"chain": [{"name": "hours", "lost_nano_per_mtok": 5 * 10**9}]},
+        "cost_per_mtok": {"full": {"output": 6 * 10**9}},
+        "currency": "EUR",
+    }
+    told = usage_sentences.dearest(month)
+    assert told.startswith("Of 6.00 EUR per million output tokens, **5.00** go because ")
+    assert why in told
