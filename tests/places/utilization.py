@@ -81,7 +81,8 @@ PLACE = Place(
         "{states_ns.unknown:hours} unknown, {states_ns.idle:hours} idle, "
         "{states_ns.headroom:hours} headroom, {states_ns.stranded:hours} stranded. Of "
         "{cost_per_mtok.full.output:headline} USD per million output tokens, "
-        "**{layers.chain.0.lost_nano_per_mtok:headline}** go because the rig waits for its owner.",
+        "**{layers.chain.0.lost_nano_per_mtok:headline}** go because nobody witnessed what the "
+        "cards did.",
         "Of {capacity_ns:hours} of card time: {states_ns.unknown:hours} unknown, "
         "{states_ns.idle:hours} idle.",
         "Within active hours, cards stood ready for {states_ns.headroom:hours} and stranded for "
