@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 from subprocess import Popen
+from typing import Literal
 
 from playwright.sync_api import BrowserContext, Page, WebSocket, sync_playwright
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -46,46 +47,21 @@ class Seen:
     requests: int
 
 
-def measure_paint(
+def measure(
+    what: Literal["paint", "first", "rerun"],
     work: Path,
     *,
     requests_a_day: int = crowd.REQUESTS_A_DAY,
     days: int = crowd.DAYS,
     rounds: int = 3,
 ) -> Result:
-    """Seconds until the browser paints the first words of the slowest page."""
+    """Seconds until the browser paints the slowest page's first words, until its first figure, or
+    until it is drawn again."""
     seen = _seen(work, requests_a_day, days, rounds)
-    return _told("page_10m_paint_s", seen, seen.paint_s)
-
-
-def measure_first(
-    work: Path,
-    *,
-    requests_a_day: int = crowd.REQUESTS_A_DAY,
-    days: int = crowd.DAYS,
-    rounds: int = 3,
-) -> Result:
-    """Seconds until the slowest page's first figure."""
-    seen = _seen(work, requests_a_day, days, rounds)
-    return _told("page_10m_first_s", seen, seen.first_s)
-
-
-def measure_rerun(
-    work: Path,
-    *,
-    requests_a_day: int = crowd.REQUESTS_A_DAY,
-    days: int = crowd.DAYS,
-    rounds: int = 3,
-) -> Result:
-    """Seconds until the slowest page is drawn again."""
-    seen = _seen(work, requests_a_day, days, rounds)
-    return _told("page_10m_rerun_s", seen, seen.rerun_s)
-
-
-def _told(benchmark: str, seen: Seen, seconds: dict[str, float]) -> Result:
+    seconds = {"paint": seen.paint_s, "first": seen.first_s, "rerun": seen.rerun_s}[what]
     each = ", ".join(f"{name} {figure(value)}" for name, value in seconds.items())
     return Result(
-        benchmark,
+        f"page_10m_{what}_s",
         max(seconds.values()),
         "s",
         {},

@@ -18,7 +18,8 @@ from collector.settings import Settings
 from dashboard.loaders import PAST_S, day_span
 
 KEPT_S = 60
-Listed = tuple[pl.DataFrame, dict[str, list[str]]]
+Choices = dict[str, list[str]]  # what each filter may be set to
+Listed = tuple[pl.DataFrame, Choices]
 # In all of them `key` only tells the cache when the settings have changed. All raise what reading
 # a ledger may raise (`loaders.UNREADABLE`).
 

@@ -213,11 +213,11 @@ def test_the_page_is_timed(tmp_path: Path) -> None:
 
 def test_every_page_of_a_small_crowd_is_opened_and_drawn_again(tmp_path: Path) -> None:
     try:
-        paint = pages.measure_paint(tmp_path, requests_a_day=40, days=1, rounds=1)
+        paint = pages.measure("paint", tmp_path, requests_a_day=40, days=1, rounds=1)
     except page.NoBrowser as error:
         pytest.skip(str(error))
-    first = pages.measure_first(tmp_path, requests_a_day=40, days=1, rounds=1)
-    again = pages.measure_rerun(tmp_path, requests_a_day=40, days=1, rounds=1)
+    first = pages.measure("first", tmp_path, requests_a_day=40, days=1, rounds=1)
+    again = pages.measure("rerun", tmp_path, requests_a_day=40, days=1, rounds=1)
     for found, name in ((paint, "paint"), (first, "first"), (again, "rerun")):
         assert (found.name, found.unit) == (f"page_10m_{name}_s", "s")
         each = re.findall(r"(\w+) [\d.]+(?=[,;])", found.notes.removeprefix("the slowest of "))

@@ -16,7 +16,6 @@ from dashboard.views import empty, one_request
 from dashboard.views.places import four_places
 
 ROWS = 200
-Choices = dict[str, list[str]]
 OPENED, LISTED = "request", "listed"
 
 
@@ -45,7 +44,7 @@ def show(
     settings: Settings,
     day: str,
     rows: pl.DataFrame,
-    choices: Choices,
+    choices: lookups.Choices,
     hours: tuple[int, int],
 ) -> None:
     """Filters, sums and table of a day, and the opened request."""
@@ -74,13 +73,13 @@ def show(
     _opened(settings, day, cards)
 
 
-def _cards(settings: Settings, choices: Choices) -> dict[str, str]:
+def _cards(settings: Settings, choices: lookups.Choices) -> dict[str, str]:
     told = [engine_card for engine in settings.engines for engine_card in engine.gpus]
     found = [card for card in choices["card"] if card != NONE]
     return loaders.card_names(settings, dict.fromkeys([*told, *found]))
 
 
-def _wanted(choices: Choices, cards: dict[str, str], hours: tuple[int, int]) -> Wanted:
+def _wanted(choices: lookups.Choices, cards: dict[str, str], hours: tuple[int, int]) -> Wanted:
     """The filters, kept in the address."""
     asked: dict[str, Any] = {}
     named = {"card": {**cards, NONE: NOWHERE}, "status": request_words.STATUS}
