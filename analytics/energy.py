@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from analytics.allocate import added, largest_remainder, ordering
+from analytics.allocate import added, largest_remainder
 from analytics.evidence import GAP_PERIODS
 from analytics.host import UNDISTURBED, HostFacts
 from analytics.intervals import Ints, distinct
@@ -45,16 +45,22 @@ def readings(
     Columns: card, from_ns, at_ns, energy_uj (None: unknown), gap, reset, still, util_pct,
     foreign_processes and power_mw (of the later sample).
     """
+    # One card after the other: what stands beside its readings takes several times their room.
+    cards = samples["card"].unique().sort()
+    each = [samples.filter(card=card) for card in cards] or [samples]
+    return pl.concat([_of_card(some, host, most_mw, still_ns) for some in each])
+
+
+def _of_card(samples: pl.DataFrame, host: HostFacts, most_mw: int, still_ns: int) -> pl.DataFrame:
     read = _metered(host.once(samples.filter(~pl.all_horizontal(pl.col(READ).is_null()))))
     parts = np.searchsorted(host.breaks, read["at_ns"].to_numpy(), side="right")
     read = read.with_columns(part=pl.Series(parts, dtype=pl.Int64))
     rows = read.with_columns(pl.all().shift(1).name.prefix("_"))
-    rows = rows.filter(pl.col("card") == pl.col("_card"))
     rows = rows.with_columns(dt=pl.col("at_ns") - pl.col("_at_ns")).filter(pl.col("dt") > 0)
     day = pl.col("at_ns") // (96 * BUCKET_NS)
     # A longer interval is a gap whatever the period, and may begin before what was read.
     usual = pl.col("dt").filter(pl.col("dt") <= BUCKET_NS)
-    period = usual.quantile(0.5, interpolation="lower").over("card", day).cast(pl.Int64)
+    period = usual.quantile(0.5, interpolation="lower").over(day).cast(pl.Int64)
     counted = pl.col("energy_uj_total") - pl.col("_energy_uj_total")
     drawn_mw = pl.max_horizontal("power_mw", "_power_mw", pl.lit(most_mw)).cast(pl.Int128)
     most = drawn_mw * pl.col("dt") * 12 // 10_000_000
@@ -91,17 +97,17 @@ def readings(
 
 
 def _metered(samples: pl.DataFrame) -> pl.DataFrame:
-    """One series of readings per card and UTC day, in time order: of those told, the one that
+    """One series of a card's readings per UTC day, in time order: of those told, the one that
     knows most, and of its readings those that tell energy, or else power, if any does."""
     day = (pl.col("at_ns") // (96 * BUCKET_NS)).alias("day")
-    series = ["card", "day", "source", "sensor"]
+    series = ["day", "source", "sensor"]
     counted, powered = pl.col("energy_uj_total"), pl.col("power_mw")
     told = samples.with_columns(day)
     known = told.group_by(series).agg(counters=counted.count(), powers=powered.count())
     known = known.sort(
         "counters", "powers", "source", "sensor", descending=[True, True, False, False]
     )
-    best = known.unique(["card", "day"], keep="first", maintain_order=True)
+    best = known.unique("day", keep="first", maintain_order=True)
     told = told.join(best, on=series, maintain_order="left")
     tells = (
         pl.when(pl.col("counters") > 0)
@@ -110,8 +116,7 @@ def _metered(samples: pl.DataFrame) -> pl.DataFrame:
         .then(powered.is_not_null())
         .otherwise(True)
     )
-    rows = told.filter(tells).drop("day", "counters", "powers")
-    return rows[np.argsort(ordering(rows, ["card"]), kind="stable")]
+    return told.filter(tells).drop("day", "counters", "powers")
 
 
 def by_state(intervals: pl.DataFrame, segments: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:

@@ -32,15 +32,17 @@ def sampled(
     def read(query: str) -> pl.DataFrame:
         samples = ledger.frame(query, *near)
         found = readings(samples, host, *BOUNDS[query])
-        reaches = (pl.col("from_ns").min() < days[0]) & (
-            (pl.col("at_ns").max() >= days[1]) | pl.lit(near[1] > now_ns)
-        )
-        there = found.group_by("card").agg(reaches.alias("it")).filter("it")["card"]
+        ends = found.group_by("card").agg(pl.col("from_ns").min(), pl.col("at_ns").max())
+        before = ends.filter(pl.col("from_ns") < days[0])["card"]
+        after = ends.filter((pl.col("at_ns") >= days[1]) | pl.lit(near[1] > now_ns))["card"]
         # Whoever has readings only further away may have been silent throughout.
         told = {*away.filter(query=query)["card"], *samples["card"].unique()}
-        if told.issubset(there):
+        low = near[0] if told.issubset(before) else far[0]
+        high = near[1] if told.issubset(after) else far[1]
+        if (low, high) == near:
             return found
-        return readings(ledger.frame(query, *far), host, *BOUNDS[query])
+        del samples, found
+        return readings(ledger.frame(query, low, high), host, *BOUNDS[query])
 
     return read("samples"), read("wall_samples")
 
