@@ -34,13 +34,7 @@ class Chooser:
         keys = _keys(messages)
         busy = self._in_flight(names)
         homes, depth = self._known(keys, names)
-        least = min(busy.values())
-        chosen = random.choice([name for name in names if busy[name] == least])  # noqa: S311
-        if homes:
-            home = min(homes, key=lambda name: (busy[name], random.random()))  # noqa: S311
-            mean = sum(busy.values()) / len(busy)
-            if busy[home] < self._slots or busy[home] <= BUSIER * mean:
-                chosen = home
+        chosen = self._home(homes, busy) or _least(names, busy)
         self._remember(chosen, keys[max(0, depth - 1) :])
         if call is not None:
             self.over(call, chosen)
@@ -62,6 +56,15 @@ class Chooser:
             self.over(*flight)  # its end was never told
         return {name: self._busy[name] for name in names}
 
+    def _home(self, homes: list[str], busy: dict[str, int]) -> str | None:
+        """The least busy home, unless it is full and clearly busier than all others."""
+        if not homes:
+            return None
+        home = _least(homes, busy)
+        running = busy[home]
+        is_full = running >= self._slots and running > BUSIER * sum(busy.values()) / len(busy)
+        return None if is_full else home
+
     def _known(self, keys: list[int], names: list[str]) -> tuple[list[str], int]:
         """Where the longest part of a conversation that is known was sent, and how long it is."""
         for depth in range(len(keys), 0, -1):
@@ -77,6 +80,14 @@ class Chooser:
             self._homes.move_to_end(key)
         while len(self._homes) > KEYS_KEPT:
             self._homes.popitem(last=False)
+
+
+def _least(names: list[str], busy: dict[str, int]) -> str:
+    """The least busy one; any of several."""
+    if len(names) == 1:
+        return names[0]
+    least = min([busy[name] for name in names])
+    return random.choice([name for name in names if busy[name] == least])  # noqa: S311
 
 
 def _keys(messages: Any) -> list[int]:
