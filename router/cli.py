@@ -1,6 +1,7 @@
 """`rigledger route`: serve the router's door and the taps."""
 
 import argparse
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collector.settings import Settings
     from router.feed import Feed
+
+GARBAGE_OBJECTS = 20_000
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -75,6 +78,9 @@ def _serve(settings: "Settings", feed: "Feed", args: argparse.Namespace) -> None
     from router.service import Service
 
     limits = Limits(args.connect_timeout, args.idle_timeout, args.total_timeout)
+    # What is loaded by now stays; requests make many objects but hardly a cycle.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS)
     service = Service(settings, feed, limits, say=_say, drain_s=args.drain)
     uvloop.run(service.run())
 

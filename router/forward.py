@@ -113,6 +113,7 @@ class Passed(web.StreamResponse):
         self._ended = False
         self._goes_on = False
         self._request: web.BaseRequest | None = None
+        self._head = b""
 
     @property
     def keep_alive(self) -> bool:
@@ -121,8 +122,12 @@ class Passed(web.StreamResponse):
 
     async def prepare(self, request: web.BaseRequest) -> None:
         """Send the head, once. Raises ConnectionResetError where the client has gone."""
-        if self._request is not None:
-            return
+        if self._request is None:
+            self.make_ready(request)
+            self._put(b"")
+
+    def make_ready(self, request: web.BaseRequest) -> None:
+        """Make the head; it goes out with the first bytes of the body."""
         self._request = request
         keep_alive = request.keep_alive
         own: list[tuple[bytes, bytes]] = []
@@ -139,7 +144,7 @@ class Passed(web.StreamResponse):
         reason = (self.reason or "").encode("utf-8", "surrogateescape")
         lines = [b"HTTP/%d.%d %d %b" % (*request.version, self.status, reason)]
         lines += [name + b": " + value for name, value in (*self._kept, *own)]
-        self._put(b"\r\n".join(lines) + b"\r\n\r\n")
+        self._head = b"\r\n".join(lines) + b"\r\n\r\n"
 
     async def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send a part of the body, at the client's pace. Raises ConnectionResetError."""
@@ -153,14 +158,16 @@ class Passed(web.StreamResponse):
             if data:
                 await self.write(data)
             self._ended = True
-            if self._chunked_body:
-                self._put(b"0\r\n\r\n")
+            end = b"0\r\n\r\n" if self._chunked_body else b""
+            if end or self._head:
+                self._put(end)
             await self._drained()
 
     def _put(self, data: bytes) -> None:
         request = self._request
         if request is None or request.transport is None or request.transport.is_closing():
             raise ConnectionResetError
+        data, self._head = self._head + data, b""
         request.transport.write(data)
         # By it the library knows that an answer has begun, and that none of its own may follow.
         request.writer.output_size += len(data)
@@ -176,11 +183,20 @@ def _is_empty(method: str, status: int) -> bool:
 
 
 async def begin(
-    request: web.BaseRequest, status: int, reason: str, fields: Fields, more: Fields = ()
+    request: web.BaseRequest,
+    status: int,
+    reason: str,
+    fields: Fields,
+    more: Fields = (),
+    *,
+    alone: bool = True,
 ) -> web.StreamResponse:
-    """Send an answer's head on to the client, and `more` fields with it. Raises ClientGone."""
+    """Send an answer's head on to the client, and `more` fields with it; unless `alone`, together
+    with the first bytes that follow. Raises ClientGone."""
     response = Passed(status, reason, [*end_to_end(fields), *more])
     try:
+        if not alone:
+            response.make_ready(request)
         await response.prepare(request)
     except ConnectionError:
         raise ClientGone from None

@@ -176,7 +176,12 @@ class Gate(ABC):
         request, watch = passing.request, passing.watch
         watch.answered(answer.status, answer.headers)
         response = await begin(
-            request, answer.status, answer.reason, answer.raw_headers, passing.told
+            request,
+            answer.status,
+            answer.reason,
+            answer.raw_headers,
+            passing.told,
+            alone=not answer.is_followed,
         )
         while True:
             try:

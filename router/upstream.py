@@ -71,6 +71,11 @@ class Answer:
         """Whether all of it has come and was read."""
         return self.status != 101 and self.content.at_eof()
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether the first bytes of its body have come with its head."""
+        return self.content.total_bytes > 0 and self.content.exception() is None
+
     async def __aenter__(self) -> "Answer":
         """The answer itself; its connection is given up with the block."""
         return self

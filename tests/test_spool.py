@@ -4,10 +4,14 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from router.spool import REFUSED_ROWS, Spool
+from router.spool import INSERTED_ROWS, REFUSED_ROWS, Spool
 
 
 @pytest.fixture
@@ -36,6 +40,38 @@ def test_a_batch_is_bounded_in_rows_and_bytes_but_never_empty(path):
     assert len(spool.first(2, 1000)) == 2
     assert len(spool.first(10, 80)) == 2
     assert len(spool.first(10, 1)) == 1
+    spool.close()
+
+
+@given(
+    st.lists(st.binary(max_size=40), max_size=30), st.integers(1, 8), st.integers(0, 100), st.data()
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_bytes_they_are_they_leave_in_order_and_once(tmp_path, sent, rows, size, data):
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    spool = Spool(folder / "spool.sqlite")
+    cut = data.draw(st.integers(0, len(sent)))
+    spool.append(sent[:cut])
+    spool.append(sent[cut:])
+    left, told = list(sent), []
+    while left:
+        batch = spool.first(rows, size)
+        most = next((n for n in range(len(left), 1, -1) if sum(map(len, left[:n])) <= size), 1)
+        assert [body for _, body in batch] == left[: min(rows, most)]
+        spool.settle(batch, {})
+        del left[: len(batch)]
+        told += [seq for seq, _ in batch]
+        assert len(spool) == len(left)
+    assert spool.first(rows, size) == []
+    assert told == sorted(set(told))
+    spool.close()
+
+
+def test_more_than_one_statement_holds_is_one_commit(path):
+    spool = Spool(path)
+    sent = [b"%d" % number for number in range(2 * INSERTED_ROWS + 1)]
+    spool.append(sent)
+    assert bodies(spool, rows=len(sent) + 1) == sent
     spool.close()
 
 
