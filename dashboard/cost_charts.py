@@ -7,12 +7,12 @@ from typing import Any
 
 import altair as alt
 
+from analytics.render.report import PARTS
 from dashboard import words
 from dashboard.axes import axis_look, dress, inline, names_axis, numbers_axis, with_texts
 from dashboard.charts import month_label
 from dashboard.palette import FONT, Palette, fixed, hatched
 
-PARTS = {"capital": "hardware", "energy": "electricity", "other": "other costs"}
 ROW_PX = 30
 
 

@@ -133,8 +133,8 @@ def test_a_rent_while_up_costs_witnessed_time_and_says_what_nobody_witnessed(
 def test_other_costs_have_their_line_in_the_report(tmp_path: Path) -> None:
     told = account(tmp_path, replaced())
     lines = [" ".join(line.split()) for line in as_text(told).splitlines()]
-    assert lines[lines.index("Cost in USD") + 1] == "capital 567.40"
-    assert "other 31.00" in lines
+    assert lines[lines.index("Cost in USD") + 1] == "hardware 567.40"
+    assert "other costs 31.00" in lines
     assert "no card in service 446.00" in lines
     without = account(tmp_path / "2", settings("A", hardware=replaced().hardware))
     assert "\n  other " not in as_text(without)

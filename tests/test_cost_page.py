@@ -48,7 +48,7 @@ def test_every_figure_is_the_months_own(at: AppTest, config: Path) -> None:
     assert told == {
         "USD in all, at least": words.headline(document["cost_nano"]["total"]),
         "busy with requests, USD, at least": words.cents(document["states_cost_nano"]["busy"]),
-        "energy beyond idle, USD, at least": words.cents(document["marginal_cost_nano"]),
+        "electricity beyond idle, USD, at least": words.cents(document["marginal_cost_nano"]),
         "carried by no request, USD, at least": words.cents(document["unallocated_cost_nano"]),
     }
     assert all(len(metric.help) > 40 for metric in at.metric)
@@ -72,7 +72,7 @@ def test_the_answer_by_hand(at: AppTest) -> None:
     told = rig.text(at)
     assert "October 2026 cost **at least 744." in told
     assert "744.00 hardware" in told
-    assert {m.label: m.value for m in at.metric}["energy beyond idle, USD, at least"] == "0.03"
+    assert {m.label: m.value for m in at.metric}["electricity beyond idle, USD, at least"] == "0.03"
     # 25 minutes of A and ten of B at half a dollar an hour each: 0.29, and their electricity.
     assert "The project shop carries most" in told
 
@@ -89,7 +89,7 @@ def test_a_month_without_requests_still_costs(
 ) -> None:
     at = rig.run(config, "cost", monkeypatch, month="2026-11")
     told = {metric.label: metric.value for metric in at.metric}
-    assert told["energy beyond idle, USD"] == "unknown"
+    assert told["electricity beyond idle, USD"] == "unknown"
     at.segmented_control(key="cost_group").set_value("Projects").run()
     assert "No request ended in this period." in rig.text(at)
 

@@ -92,7 +92,7 @@ def test_figures_are_the_documents() -> None:
         (800_000_000, "0.800"),
         (-2 * NANO, "\N{MINUS SIGN}2.00"),
     ]
-    assert ["hours worked", "50.0% → 100.0%", "-2.0000"] in page.rows
+    assert ["hours worked", "50.0 % → 100.0 %", "-2.0000"] in page.rows
     (entry,) = made["compare"]
     bills = [("simulated cache, at least", "simulated_nano"),
              ("same hits, at least", "same_hits_nano"),

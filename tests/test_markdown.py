@@ -110,8 +110,8 @@ EXPECTED = """\
 
 |  |  |
 | --- | ---: |
-| capital | 8.00 |
-| energy | 2.00 |
+| hardware | 8.00 |
+| electricity | 2.00 |
 | total | 10.00 |
 
 ## Per million output tokens
@@ -120,7 +120,7 @@ EXPECTED = """\
 | --- | ---: |
 | full (all cost) | 4.0000 |
 | active (busy share) | 1.6000 |
-| marginal (energy above idle) | unknown |
+| marginal (electricity beyond idle) | unknown |
 
 ## Where it went, per million output tokens
 
@@ -142,8 +142,8 @@ EXPECTED = """\
 
 |  |  |  |
 | --- | ---: | ---: |
-| hours | 50.0% |  |
-| occupancy | 50.0% |  |
+| hours | 50.0 % |  |
+| occupancy | 50.0 % |  |
 | throughput | unknown |  |
 | peak of GPU-a | 100.0 tok/s | declared |
 

@@ -112,8 +112,8 @@ def test_a_part_of_the_cost_that_is_known_in_part_says_so(tmp_path: Path) -> Non
     found = month(tmp_path, rig(electricity=NO_HOST))
     assert found["parts_at_least"] == ["energy"]
     lines = told(report.as_text(found))
-    assert "capital 24.00" in lines
-    assert "energy, at least 0.68" in lines
+    assert "hardware 24.00" in lines
+    assert "electricity, at least 0.68" in lines
     assert "total, at least 24.68" in lines
     (sheet,) = found["compare"]
     # A bill of 40 against at least 24.68: at most 15.32 saved.

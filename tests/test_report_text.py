@@ -41,7 +41,7 @@ def test_a_cost_that_is_only_a_bound_is_never_called_everything() -> None:
     assert "everything" not in " ".join(told)
     assert "total, at least 10.00" in told
     assert "full, at least (all cost) 4.0000" in told
-    assert "marginal (energy above idle) unknown" in told
+    assert "marginal (electricity beyond idle) unknown" in told
 
 
 def test_what_nobody_has_priced_is_unknown_and_not_zero() -> None:
@@ -58,14 +58,14 @@ def test_what_nobody_has_priced_is_unknown_and_not_zero() -> None:
         "What a million output tokens cost is unknown:"
         " no hardware price is set; no electricity price is set."
     )
-    assert {"capital unknown", "energy unknown", "full (all cost) unknown"} <= set(told)
+    assert {"hardware unknown", "electricity unknown", "full (all cost) unknown"} <= set(told)
 
 
 def test_a_part_that_is_known_to_be_nothing_is_zero_beside_one_that_is_not_known() -> None:
     cost = {"total": 9 * NANO, "capital": 0, "energy": 9 * NANO, "other": 0}
     reasons = ["2.0 h of card time went without an energy reading"]
     told = lines(month(at_least=reasons, parts_at_least=["energy"], cost_nano=cost))
-    assert {"capital 0.00", "energy, at least 9.00", "total, at least 9.00"} <= set(told)
+    assert {"hardware 0.00", "electricity, at least 9.00", "total, at least 9.00"} <= set(told)
 
 
 def test_instants_are_those_of_the_rigs_clocks() -> None:
@@ -94,7 +94,7 @@ def test_printed_parts_meet_the_printed_total() -> None:
         states_cost_nano={"busy": third, "idle": third - 5, "off": 0, "unassigned": 5},
         capacity_ns=HOUR,
     )
-    assert section(told, "Cost in")[:3] == ["capital 0.34", "energy 0.33", "total 0.67"]
+    assert section(told, "Cost in")[:3] == ["hardware 0.34", "electricity 0.33", "total 0.67"]
     assert section(told, "Card-hours") == [
         "busy 0.33 h 0.34",
         "idle 0.33 h 0.33",
@@ -152,8 +152,8 @@ def test_another_gap_is_told_where_it_would_matter() -> None:
     twice = {"gap_ns": 1800 * NANO, "headroom_ns": HOUR, "idle_ns": 2 * HOUR, "hours": 0.5}
     gaps = {"half": half | {"occupancy": 1.0}, "twice": twice | {"occupancy": None}}
     assert section(month(active_gap=gaps), "With another active gap") == [
-        "7.5 min 25.0% 100.0% 0.00 h 3.00 h",
-        "30 min 50.0% unknown 1.00 h 2.00 h",
+        "7.5 min 25.0 % 100.0 % 0.00 h 3.00 h",
+        "30 min 50.0 % unknown 1.00 h 2.00 h",
     ]
 
 

@@ -559,7 +559,7 @@ def test_the_text_has_a_few_lines(tmp_path: Path) -> None:
     lines = as_text(month(kept, rig(), HOUR, LATER)).splitlines()
     start = lines.index("Routing, and what it cost in USD") + 1
     assert [" ".join(line.split()) for line in lines[start : lines.index("", start)]] == [
-        "decisions 1 home 100%",
+        "decisions 1 home 100 %",
         "cached, predicted and found 0 tokens 0 tokens",
         "might have been quicker 1 decision 2.00 h",
         "queued beside idle cards 1 episode 0.01 h 30.00",

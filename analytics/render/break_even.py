@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from analytics.render.rounding import percent
 from analytics.wording import BOUNDS
 
 AXES = {
@@ -35,7 +36,7 @@ def _figure(axis: str, value: str | int) -> str:
     number = Fraction(value)
     match axis:
         case "utilization":
-            return f"{float(number):.1%}"
+            return percent(float(number))
         case "tokens_per_day":
             return f"{value:,}"
         case "price_per_kwh":

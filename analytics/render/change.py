@@ -7,7 +7,7 @@ from analytics.render.parts import Note, Part, Row
 from analytics.render.rounding import in_units
 
 CAUSES = {
-    "capital": "capital",
+    "capital": "hardware",
     "energy": "electricity",
     "energy_drawn": "electricity drawn",
     "energy_price": "price of electricity",
@@ -70,9 +70,9 @@ def _rows(told: Mapping[str, Any], kind: str, before: str, month: str) -> Iterat
 
 
 def factors(cause: Mapping[str, Any]) -> str:
-    """What a cause was and is: "21.3% → 23.6%", "unknown → 45.05"."""
+    """What a cause was and is: "21.3 % → 23.6 %", "unknown → 45.05"."""
     shown = FACTORS[cause["unit"]]
     unit = shown[shown.index("}") + 1 :]
     ends = (cause["old"], cause["new"])
-    old, new = ("unknown" if end is None else shown.format(end) for end in ends)
+    old, new = ("unknown" if end is None else shown.format(end).replace("%", " %") for end in ends)
     return f"{old.removesuffix(unit)} → {new}" if unit else f"{old} → {new}"

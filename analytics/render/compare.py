@@ -13,7 +13,7 @@ SCENARIOS = {
     "same_hits_nano": "same hits",
     "no_cache_nano": "no cache",
 }
-OWN = {"full": "all cost", "marginal": "energy above idle"}
+OWN = {"full": "all cost", "marginal": "electricity beyond idle"}
 PLACES = {"here": "cheaper here", "there": "cheaper there", "level": "the same"}
 
 

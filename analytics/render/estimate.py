@@ -49,7 +49,7 @@ def _figures(given: Assumptions, result: Estimate) -> list[tuple[str, str]]:
     whole = result.fixed_per_month + result.energy_per_month
     return [
         ("fixed per month", _amount(result.fixed_per_month)),
-        ("energy per month", _amount(result.energy_per_month)),
+        ("electricity per month", _amount(result.energy_per_month)),
         ("all per month", _amount(whole)),
         ("output tokens per month", f"{round(result.tokens_per_month):,}"),
         ("hours per day", f"{float(given.hours_per_day):,.2f}"),

@@ -10,10 +10,11 @@ from analytics.groups import called
 from analytics.price_bounds import bound_of
 from analytics.render import change, compare, headroom, routing
 from analytics.render.parts import Block, Note, Part, Row, as_lines
-from analytics.render.rounding import in_units
+from analytics.render.rounding import in_units, percent
 from analytics.wording import BOUNDS, counted, local, standing, told_tokens
 
 HOUR_NS = 3_600_000_000_000
+PARTS = {"capital": "hardware", "energy": "electricity", "other": "other costs"}
 STEPS = {
     "at_peak": "at peak",
     "below_peak": "below peak",
@@ -28,7 +29,7 @@ STEPS = {
 MEANINGS = {
     "full": "(all cost)",
     "active": "(busy share)",
-    "marginal": "(energy above idle)",
+    "marginal": "(electricity beyond idle)",
 }
 SHOWN_GROUPS = 10
 
@@ -125,7 +126,7 @@ def _money(month: dict[str, Any]) -> Iterable[Part]:
     for name, shown in zip(names, _cents([cost[name] for name in names]), strict=True):
         # A part that nobody has priced or read is not zero.
         known = name not in parts or cost[name]
-        yield _row(_least(name, name in parts and known), shown if known else "unknown")
+        yield _row(_least(PARTS[name], name in parts and known), shown if known else "unknown")
     yield _row(_least("total", least), f"{cost['total'] / 1e9:,.2f}")
     if month.get("carbon_ug"):
         yield Note(f"its electricity emitted {month['carbon_ug'] / 1e9:,.2f} kg of CO2")
@@ -176,7 +177,7 @@ def _layers(month: dict[str, Any]) -> Iterable[Part]:
         return
     yield "Layers: hours × occupancy × throughput × what the cards could do = output tokens"
     for name in names:
-        yield _row(name, "unknown" if layers[name] is None else f"{layers[name]:.1%}")
+        yield _row(name, "unknown" if layers[name] is None else percent(layers[name]))
     for card, peak in layers["peak"].items():
         when = f", {local(peak['from'], month['period']):%Y-%m-%d %H:%M}" if peak["from"] else ""
         yield _row(
@@ -195,7 +196,7 @@ def _gaps(month: dict[str, Any]) -> Iterable[Part]:
         ratios = (other["hours"], other["occupancy"])
         yield _row(
             _minutes(other["gap_ns"]),
-            *("unknown" if ratio is None else f"{ratio:.1%}" for ratio in ratios),
+            *("unknown" if ratio is None else percent(ratio) for ratio in ratios),
             *(f"{other[name] / HOUR_NS:,.2f} h" for name in ("headroom_ns", "idle_ns")),
         )
 
@@ -278,9 +279,9 @@ def _count(number: int | None) -> str:
 
 RESTATED = (
     ("cost_nano.total", "total", _money_or_unknown),
-    ("cost_nano.capital", "capital", _money_or_unknown),
-    ("cost_nano.energy", "energy", _money_or_unknown),
-    ("cost_nano.other", "other", _money_or_unknown),
+    ("cost_nano.capital", "hardware", _money_or_unknown),
+    ("cost_nano.energy", "electricity", _money_or_unknown),
+    ("cost_nano.other", "other costs", _money_or_unknown),
     ("cost_per_mtok.full.output", "full price per million", _amount),
     ("tokens.requests", "requests", _count),
     ("tokens.output", "output tokens", _count),

@@ -18,6 +18,11 @@ def in_units(amounts: Sequence[int], unit: int) -> list[int]:
     return floors
 
 
+def percent(ratio: float, decimals: int = 1) -> str:
+    """A share as the pages write it: 24.1 %."""
+    return f"{ratio:.{decimals}%}".replace("%", " %")
+
+
 def three_digits(nano: int | None) -> str:
     """An amount with three significant digits: 4.47, 0.932, 412, 17,000."""
     if nano is None:

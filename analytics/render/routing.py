@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analytics.render.parts import Part, Row
+from analytics.render.rounding import percent
 
 HOUR_NS = 3_600_000_000_000
 CAUSES = {
@@ -52,7 +53,7 @@ def _reasons(told: Mapping[str, Any]) -> Iterable[str]:
         for reason in policy["by_reason"]:
             counts[reason["name"]] = counts.get(reason["name"], 0) + reason["decisions"]
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return (f"{name} {count / told['decisions']:.0%}" for name, count in ordered[:3])
+    return (f"{name} {percent(count / told['decisions'], 0)}" for name, count in ordered[:3])
 
 
 def _hits(hits: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import streamlit as st
 from analytics.groups import called
 from analytics.overview import Overview
 from analytics.render import table
+from analytics.render.report import PARTS
 from collector.settings import Settings
 from dashboard import cost_charts, cost_sentences, loaders, meanings, sentences, words
 from dashboard.palette import Palette, palette
@@ -46,7 +47,7 @@ def answer(month: dict[str, Any], settings: Settings) -> None:
     beyond = ", at least" if month["marginal_at_least"] else ""
     figures = (
         ("busy with requests", month["states_cost_nano"]["busy"], least, meanings.COST_ACTIVE),
-        ("energy beyond idle", month["marginal_cost_nano"], beyond, meanings.COST_MARGINAL),
+        ("electricity beyond idle", month["marginal_cost_nano"], beyond, meanings.COST_MARGINAL),
         ("carried by no request", month["unallocated_cost_nano"], least, meanings.UNALLOCATED),
     )
     for column, (label, nano, bound, meaning) in zip(st.columns(3), figures, strict=True):
@@ -71,7 +72,7 @@ def months(month: dict[str, Any], settings: Settings, colours: Palette) -> None:
     shades = {"capital": colours.capital, "energy": colours.energy, "other": colours.other_cost}
     parts = [
         (shades[part], name, meanings.PARTS[part])
-        for part, name in cost_charts.PARTS.items()
+        for part, name in PARTS.items()
         if any(entry["cost_nano"][part] for entry in told)
     ]
     st.html(legend.items(parts, colours))

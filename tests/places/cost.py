@@ -57,7 +57,7 @@ def place(by: str) -> Place:
         metrics={
             "USD in all, at least": "{cost_nano.total:headline}",
             "busy with requests, USD, at least": "{states_cost_nano.busy:cents}",
-            "energy beyond idle, USD, at least": "{marginal_cost_nano:cents}",
+            "electricity beyond idle, USD, at least": "{marginal_cost_nano:cents}",
             "carried by no request, USD, at least": "{unallocated_cost_nano:cents}",
         }.items(),
         sentences=[
